@@ -1,0 +1,1 @@
+"""Hardware: SoC catalogue and operating points."""

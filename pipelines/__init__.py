@@ -1,0 +1,1 @@
+"""Perception stages: camera, LiDAR, IMU, fusion and decision."""

@@ -1,0 +1,102 @@
+"""What perception stages exchange.
+
+Vehicle frame: origin at the LiDAR's ground projection unless the system file says otherwise,
+x forward, y left, z up, metres and radians.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.messages.control import SensorView
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """A network's input or output set, with the geometry that maps it back to the recorded image.
+
+    `arrays`: name -> array, in the model's own order. `recorded_height`, `recorded_width`: size in pixels of the
+    recorded frame. `scale_xy`, `offset_xy`: recorded pixel = (network pixel - offset) / scale.
+    """
+
+    capture_time_ns: int
+    frame_id: str
+    names: tuple[str, ...]
+    arrays: tuple[npt.NDArray[np.generic], ...]
+    recorded_height: int
+    recorded_width: int
+    scale_xy: tuple[float, float]
+    offset_xy: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detections2D:
+    """Boxes in one camera frame.
+
+    `boxes_px`: float32[n, 4] as x_min, y_min, x_max, y_max in recorded pixels; `scores`: float32[n] in 0..1;
+    `class_ids`: int32[n]; `class_names`: one name per entry of `class_ids`.
+    """
+
+    capture_time_ns: int
+    frame_id: str
+    camera: str
+    image_height: int
+    image_width: int
+    boxes_px: npt.NDArray[np.float32]
+    scores: npt.NDArray[np.float32]
+    class_ids: npt.NDArray[np.int32]
+    class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes3D:
+    """Objects found in one LiDAR sweep.
+
+    `centers_m`: float32[n, 3], `sizes_m`: float32[n, 3] (length, width, height), `yaws_rad`: float32[n],
+    `num_points`: int32[n]. All in the LiDAR frame named by `frame_id`.
+    """
+
+    capture_time_ns: int
+    frame_id: str
+    centers_m: npt.NDArray[np.float32]
+    sizes_m: npt.NDArray[np.float32]
+    yaws_rad: npt.NDArray[np.float32]
+    num_points: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EgoMotion:
+    """Motion of the vehicle from the IMU: yaw rate in rad/s, forward acceleration in m/s^2, and the integral of both
+    since start: heading in rad and change of forward speed in m/s."""
+
+    capture_time_ns: int
+    frame_id: str
+    yaw_rate_rad_s: float
+    forward_acceleration_m_s2: float
+    heading_rad: float
+    speed_change_m_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrackedObjects:
+    """Fused objects at `capture_time_ns`, the instant to which they were carried.
+
+    `track_ids`: int64[n]; `positions_m`: float64[n, 2] (x, y) and `velocities_m_s`: float64[n, 2] relative to the
+    ego vehicle; `sizes_m`: float64[n, 3]; `labels`: one class name per object ("unknown" without a camera's word);
+    `scores`: float64[n]; `seen_by`: per object the sensors that confirmed it in this cycle.
+    `views`: the freshest data of each sensor that this result used.
+    """
+
+    capture_time_ns: int
+    frame_id: str
+    track_ids: npt.NDArray[np.int64]
+    positions_m: npt.NDArray[np.float64]
+    velocities_m_s: npt.NDArray[np.float64]
+    sizes_m: npt.NDArray[np.float64]
+    labels: tuple[str, ...]
+    scores: npt.NDArray[np.float64]
+    seen_by: tuple[tuple[str, ...], ...]
+    views: tuple[SensorView, ...]

@@ -1,0 +1,17 @@
+"""Protocols between the layers: what a stage, a sensor source and a clock are, without saying how they work."""
+
+from rt_sched.ports.source import Recording, RecordedMessage, TopicInfo, TopicKind
+from rt_sched.ports.stage import JobContext, Rejected, SensorDescription, Stage, StageBase, StageContext
+
+__all__ = [
+    "JobContext",
+    "Recording",
+    "RecordedMessage",
+    "Rejected",
+    "SensorDescription",
+    "Stage",
+    "StageBase",
+    "StageContext",
+    "TopicInfo",
+    "TopicKind",
+]

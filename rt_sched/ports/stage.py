@@ -1,0 +1,111 @@
+"""What a pipeline stage is.
+
+A stage class is named `module:Class` in the system file. Its lifecycle:
+
+    stage = Class(**params)          # parameters from the system file; cheap, validates them, raises ValueError
+    stage.start(context)             # loads models, allocates, compiles; before the first job
+    for each job:
+        ready = stage.preprocess(job, inputs)    # work outside the deadline that may run ahead (decode ahead); pure
+        outputs = stage.process(job, ready)      # the work that the schedule accounts for
+        stage.postprocess(job, outputs)          # after publication; never changes outputs
+    stage.stop()
+
+A stage reads only its inputs, its parameters and the job's times: no wall clock, no global state, no randomness.
+A stateless stage may be called from several threads at once; a stateful one is called job after job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from rt_sched.errors import DataError
+
+
+class Rejected(DataError):
+    """Raised by a stage that cannot use its input: nothing is published for this job, the reason is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageContext:
+    """What a stage may know about the system at start.
+
+    `task`: name of the task it serves. `sensors`: name -> properties (kind, calibration) of every sensor.
+    `base_dir`: folder that relative paths in the system file refer to.
+    """
+
+    task: str
+    base_dir: Path
+    sensors: Mapping[str, SensorDescription] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SensorDescription:
+    """Geometry of one sensor, as plain numbers.
+
+    `intrinsics`: fx, fy, cx, cy in pixels of an image `image_width` x `image_height`; None when unknown.
+    `sensor_to_vehicle`: 3 rows of 4: rotation and translation in metres; None when unknown.
+    """
+
+    name: str
+    kind: str
+    period_ns: int
+    image_width: int | None = None
+    image_height: int | None = None
+    intrinsics: tuple[float, float, float, float] | None = None
+    sensor_to_vehicle: tuple[tuple[float, float, float, float], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """Times of the job being processed, on the run's own clock (virtual in lockstep).
+
+    All message stamps are on the same time line.
+    """
+
+    task: str
+    number: int
+    arrival_ns: int
+    start_ns: int
+    finish_ns: int
+    deadline_ns: int
+
+
+@runtime_checkable
+class Stage(Protocol):
+    """See the module's docstring. `inputs` and `outputs` map port names to message types.
+
+    Every declared output is published by every job that is not rejected. An input that the system file
+    marks as not required may be None.
+    """
+
+    inputs: ClassVar[Mapping[str, type]]
+    outputs: ClassVar[Mapping[str, type]]
+    stateful: ClassVar[bool]
+
+    def start(self, context: StageContext) -> None: ...
+    def preprocess(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]: ...
+    def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]: ...
+    def postprocess(self, job: JobContext, outputs: Mapping[str, Any]) -> None: ...
+    def stop(self) -> None: ...
+
+
+class StageBase:
+    """Defaults for the optional parts of the lifecycle."""
+
+    stateful: ClassVar[bool] = False
+
+    def start(self, context: StageContext) -> None:
+        """Nothing to prepare."""
+
+    def preprocess(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Nothing runs ahead."""
+        return inputs
+
+    def postprocess(self, job: JobContext, outputs: Mapping[str, Any]) -> None:
+        """Nothing to do after publication."""
+
+    def stop(self) -> None:
+        """Nothing to release."""

@@ -1,0 +1,1 @@
+"""The safety path: watchdogs, backup decision and arbiter, small enough to review by hand."""

@@ -1,0 +1,1 @@
+"""Sources of sensor data: recordings of several formats."""
