@@ -42,7 +42,7 @@ def _feed(hasher: Any, value: object) -> None:
         if array.dtype.byteorder == ">" or array.dtype.hasobject:
             raise TypeError(f"array of dtype {array.dtype} has no canonical form")
         hasher.update(f"a{array.dtype.str}{value.shape};".encode())
-        hasher.update(memoryview(array).cast("B") if array.size else b"")
+        hasher.update(array.tobytes() if array.ndim == 0 else array.data.cast("B") if array.size else b"")
     elif isinstance(value, tuple | list):
         hasher.update(b"l%d:" % len(value))
         for item in value:

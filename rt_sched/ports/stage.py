@@ -77,6 +77,7 @@ class JobContext:
 class Stage(Protocol):
     """See the module's docstring. `inputs` and `outputs` map port names to message types.
 
+    An input name that ends in `*` is a pattern: it stands for any number of inputs with that prefix.
     Every declared output is published by every job that is not rejected. An input that the system file
     marks as not required may be None.
     """

@@ -1,0 +1,42 @@
+"""All decisions of one mode: where each task runs and how urgent it is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rt_sched.model.platform import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """One core of a processing element, with the policy that orders its ready queue."""
+
+    device: str
+    pe: str
+    core: int
+    policy: Policy
+    preemptive: bool
+
+    @property
+    def name(self) -> str:
+        """Such as orin-1.cpu.3."""
+        return f"{self.device}.{self.pe}.{self.core}"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`processor`: index into `Plan.processors`. `level`: 0 is the most urgent on that processor; unique there."""
+
+    task: str
+    processor: int
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Placements in the order of the system's tasks. `policy`: rms, dm or edf, as asked for."""
+
+    system: str
+    policy: str
+    processors: tuple[Processor, ...]
+    placements: tuple[Placement, ...]
