@@ -20,6 +20,7 @@ class Tensor:
 
     `arrays`: name -> array, in the model's own order. `recorded_height`, `recorded_width`: size in pixels of the
     recorded frame. `scale_xy`, `offset_xy`: recorded pixel = (network pixel - offset) / scale.
+    `network_height`, `network_width`: size of the network's input image in pixels; 0 when its input is no image.
     """
 
     capture_time_ns: int
@@ -30,6 +31,8 @@ class Tensor:
     recorded_width: int
     scale_xy: tuple[float, float]
     offset_xy: tuple[float, float] = (0.0, 0.0)
+    network_height: int = 0
+    network_width: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
