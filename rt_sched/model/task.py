@@ -82,6 +82,8 @@ class Periodic:
 class OnMessage:
     """Activated by inputs. `primary`: the activating input when `join` is `latest`, else None.
 
+    With `any` and `all` the inputs that have a queue edge activate; those with a `latest` edge are only read.
+
     `tolerance_ns`: largest difference of capture stamps that `all` pairs.
     """
 

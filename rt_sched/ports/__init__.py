@@ -1,5 +1,6 @@
 """Protocols between the layers: what a stage, a sensor source and a clock are, without saying how they work."""
 
+from rt_sched.ports.catalogue import StageCatalogue, StageDescription, StageParameter
 from rt_sched.ports.source import Recording, RecordedMessage, TopicInfo, TopicKind
 from rt_sched.ports.stage import JobContext, Rejected, SensorDescription, Stage, StageBase, StageContext
 
@@ -11,7 +12,10 @@ __all__ = [
     "SensorDescription",
     "Stage",
     "StageBase",
+    "StageCatalogue",
     "StageContext",
+    "StageDescription",
+    "StageParameter",
     "TopicInfo",
     "TopicKind",
 ]

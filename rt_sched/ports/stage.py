@@ -94,9 +94,14 @@ class Stage(Protocol):
 
 
 class StageBase:
-    """Defaults for the optional parts of the lifecycle."""
+    """Defaults for the optional parts of the lifecycle.
+
+    `optional_inputs` names those of `inputs` that a system file may leave unconnected: `process` then gets a mapping
+    without them.
+    """
 
     stateful: ClassVar[bool] = False
+    optional_inputs: ClassVar[frozenset[str]] = frozenset()
 
     def start(self, context: StageContext) -> None:
         """Nothing to prepare."""
