@@ -1,0 +1,414 @@
+# mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
+"""LiDAR geometry over plain arrays, compiled: voxel grid, ground search, clustering, rectangle fit.
+
+Every result is independent of the order of the points: sums run over integers, ties fall to the smaller voxel key.
+Kernels return arrays and never raise.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+#: Coordinates are summed in units of 2**-13 m (0.12 mm), intensities in 2**-8, so that a mean has no rounding order.
+_FIXED_POINT = 8192.0
+_FIXED_INTENSITY = 256.0
+
+#: Cells are addressed by 21 bits per axis.
+_CELL_BIAS = 1 << 20
+_CELL_MASK = (1 << 21) - 1
+
+#: Side and half extent of the cells whose lowest points shape the first guess of the ground plane.
+_PLANE_CELL_M = 1.0
+_PLANE_REACH_M = 30.0
+_PLANE_CELLS = 60
+_PLANE_MIN_CELLS = 12
+
+
+@njit(cache=True, nogil=True)
+def _slot_of(keys, key):
+    """Index of `key` in the open-addressing table, or of the free slot (-1) where it belongs."""
+    mask = keys.size - 1
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64((mixed >> np.uint64(20)) & np.uint64(mask))
+    while keys[slot] != -1 and keys[slot] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def _table_size(items):
+    size = 16
+    while size < 2 * items:
+        size *= 2
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _cell_key(ix, iy, iz):
+    return ((ix + _CELL_BIAS) << 42) | ((iy + _CELL_BIAS) << 21) | (iz + _CELL_BIAS)
+
+
+@njit(cache=True, nogil=True)
+def voxel_means(xyz_m, intensity, transform, min_range_m, max_range_m, voxel_m):
+    """Crops by distance from the sensor, transforms and averages the points of each voxel.
+
+    `xyz_m`: float32[n, 3]; `intensity`: float32[n]; `transform`: float64[3, 4]. Returns, in order of first
+    appearance, keys int64[m], means float32[m, 3] and mean intensities float32[m].
+    """
+    n = xyz_m.shape[0]
+    table = np.full(_table_size(n), -1, np.int64)
+    index_of = np.empty(table.size, np.int32)
+    keys = np.empty(n, np.int64)
+    sums = np.zeros((n, 5), np.int64)
+    voxels = 0
+    last_key = np.int64(-1)
+    last_index = 0
+    low2, high2, per_m = min_range_m * min_range_m, max_range_m * max_range_m, 1.0 / voxel_m
+    for i in range(n):
+        px, py, pz = np.float64(xyz_m[i, 0]), np.float64(xyz_m[i, 1]), np.float64(xyz_m[i, 2])
+        d2 = px * px + py * py + pz * pz
+        if not (low2 <= d2 <= high2):  # also false for NaN
+            continue
+        x = transform[0, 0] * px + transform[0, 1] * py + transform[0, 2] * pz + transform[0, 3]
+        y = transform[1, 0] * px + transform[1, 1] * py + transform[1, 2] * pz + transform[1, 3]
+        z = transform[2, 0] * px + transform[2, 1] * py + transform[2, 2] * pz + transform[2, 3]
+        key = _cell_key(
+            np.int64(math.floor(x * per_m)), np.int64(math.floor(y * per_m)), np.int64(math.floor(z * per_m))
+        )
+        if key != last_key:
+            slot = _slot_of(table, key)
+            if table[slot] == -1:
+                table[slot] = key
+                index_of[slot] = voxels
+                keys[voxels] = key
+                voxels += 1
+            last_key = key
+            last_index = index_of[slot]
+        sums[last_index, 0] += np.int64(math.floor(x * _FIXED_POINT + 0.5))
+        sums[last_index, 1] += np.int64(math.floor(y * _FIXED_POINT + 0.5))
+        sums[last_index, 2] += np.int64(math.floor(z * _FIXED_POINT + 0.5))
+        value = np.float64(intensity[i])
+        if abs(value) < 1e6:
+            sums[last_index, 3] += np.int64(math.floor(value * _FIXED_INTENSITY + 0.5))
+        sums[last_index, 4] += 1
+    means = np.empty((voxels, 3), np.float32)
+    mean_intensity = np.empty(voxels, np.float32)
+    for v in range(voxels):
+        count = np.float64(sums[v, 4])
+        for axis in range(3):
+            means[v, axis] = sums[v, axis] / count / _FIXED_POINT
+        mean_intensity[v] = sums[v, 3] / count / _FIXED_INTENSITY
+    return keys[:voxels].copy(), means, mean_intensity
+
+
+@njit(cache=True, nogil=True)
+def _solve_plane(x, y, z, weight):
+    """Weighted least squares for z = a x + b y + c; the last value is False when the points do not span a plane."""
+    sw = sx = sy = sz = sxx = sxy = syy = sxz = syz = 0.0
+    for i in range(x.size):
+        w = weight[i]
+        sw += w
+        sx += w * x[i]
+        sy += w * y[i]
+        sz += w * z[i]
+        sxx += w * x[i] * x[i]
+        sxy += w * x[i] * y[i]
+        syy += w * y[i] * y[i]
+        sxz += w * x[i] * z[i]
+        syz += w * y[i] * z[i]
+    if sw < _PLANE_MIN_CELLS:
+        return 0.0, 0.0, 0.0, False
+    mx, my, mz = sx / sw, sy / sw, sz / sw
+    cxx, cxy, cyy = sxx / sw - mx * mx, sxy / sw - mx * my, syy / sw - my * my
+    cxz, cyz = sxz / sw - mx * mz, syz / sw - my * mz
+    determinant = cxx * cyy - cxy * cxy
+    if determinant < 1.0:
+        return 0.0, 0.0, 0.0, False
+    a = (cxz * cyy - cyz * cxy) / determinant
+    b = (cyz * cxx - cxz * cxy) / determinant
+    return a, b, mz - a * mx - b * my, True
+
+
+@njit(cache=True, nogil=True)
+def ground_plane(xyz_m, height_known, height_m, max_slope):
+    """First guess of the ground around the sensor as a, b, c of z = a x + b y + c.
+
+    Fitted to the lowest points of 1 m cells, far ones (walls, noise) losing their weight in four rounds. With
+    `height_known` the ground is expected at `height_m` (+-0.5 m) under the origin. Without enough cells, or where
+    the fit is steeper than `max_slope`, the ground is level.
+    """
+    lowest = np.full(_PLANE_CELLS * _PLANE_CELLS, np.inf)
+    for i in range(xyz_m.shape[0]):
+        column = int(math.floor((xyz_m[i, 0] + _PLANE_REACH_M) / _PLANE_CELL_M))
+        row = int(math.floor((xyz_m[i, 1] + _PLANE_REACH_M) / _PLANE_CELL_M))
+        if 0 <= column < _PLANE_CELLS and 0 <= row < _PLANE_CELLS:
+            cell = row * _PLANE_CELLS + column
+            lowest[cell] = min(lowest[cell], np.float64(xyz_m[i, 2]))
+    used = np.flatnonzero(lowest < np.inf)
+    if used.size == 0:
+        return 0.0, 0.0, height_m
+    z = lowest[used]
+    x = ((used % _PLANE_CELLS) + 0.5) * _PLANE_CELL_M - _PLANE_REACH_M
+    y = ((used // _PLANE_CELLS) + 0.5) * _PLANE_CELL_M - _PLANE_REACH_M
+    a, b = 0.0, 0.0
+    c = height_m if height_known else np.median(z)
+    level = c
+    weight = np.empty(used.size)
+    for reach in (1.0, 0.6, 0.35, 0.25):
+        for i in range(used.size):
+            off = (z[i] - a * x[i] - b * y[i] - c) / reach
+            weight[i] = (1.0 - off * off) ** 2 if abs(off) < 1.0 else 0.0
+        a_new, b_new, c_new, solved = _solve_plane(x, y, z, weight)
+        if not solved or math.hypot(a_new, b_new) > max_slope or (height_known and abs(c_new - height_m) > 0.5):
+            return 0.0, 0.0, level
+        a, b, c = a_new, b_new, c_new
+    return a, b, c
+
+
+@njit(cache=True, nogil=True)
+def obstacle_mask(xyz_m, plane, sectors, ring_m, rings, step_m, slope, clearance_m, max_height_m):
+    """True for points between `clearance_m` and `max_height_m` above the ground: bool[n].
+
+    The surroundings are cut into `sectors` and rings. In each sector the ground is followed outwards: a ring's
+    lowest point is ground when it lies within `step_m` plus `slope` times the distance from the last ground seen;
+    where it is not, or where there is no point, the last height counts. Heights are relative to `plane`.
+    """
+    n = xyz_m.shape[0]
+    bins = sectors * rings
+    bin_of = np.empty(n, np.int32)
+    height = np.empty(n)
+    starts = np.zeros(bins + 1, np.int64)
+    for i in range(n):
+        x, y = np.float64(xyz_m[i, 0]), np.float64(xyz_m[i, 1])
+        height[i] = xyz_m[i, 2] - plane[0] * x - plane[1] * y - plane[2]
+        sector = min(int((math.atan2(y, x) + math.pi) * (sectors / (2.0 * math.pi))), sectors - 1)
+        bin_of[i] = sector * rings + min(int(math.sqrt(x * x + y * y) / ring_m), rings - 1)
+        starts[bin_of[i] + 1] += 1
+    for b in range(bins):
+        starts[b + 1] += starts[b]
+    members = np.empty(n, np.int64)
+    fill = starts[:-1].copy()
+    for i in range(n):
+        members[fill[bin_of[i]]] = i
+        fill[bin_of[i]] += 1
+    keep = np.zeros(n, np.bool_)
+    for sector in range(sectors):
+        ground = 0.0
+        last_ring = 0
+        for ring in range(rings):
+            b = sector * rings + ring
+            if starts[b] == starts[b + 1]:
+                continue
+            tolerance = step_m + slope * (ring - last_ring) * ring_m
+            lowest = np.inf
+            for k in range(starts[b], starts[b + 1]):
+                h = height[members[k]]
+                if h >= ground - tolerance and h < lowest:
+                    lowest = h
+            if lowest <= ground + tolerance:
+                ground = lowest
+                last_ring = ring
+            for k in range(starts[b], starts[b + 1]):
+                above = height[members[k]] - ground
+                keep[members[k]] = clearance_m <= above <= max_height_m
+    return keep
+
+
+@njit(cache=True, nogil=True)
+def _root(parent, node):
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+@njit(cache=True, nogil=True)
+def _touch(xyz_m, members, first_start, first_end, second_start, second_end, reach2):
+    """Whether two cells hold points at most sqrt(reach2) apart, seen from above."""
+    for p in range(first_start, first_end):
+        for q in range(second_start, second_end):
+            dx = np.float64(xyz_m[members[p], 0]) - np.float64(xyz_m[members[q], 0])
+            dy = np.float64(xyz_m[members[p], 1]) - np.float64(xyz_m[members[q], 1])
+            if dx * dx + dy * dy <= reach2:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def cluster_labels(xyz_m, tolerance_m):
+    """Euclidean clusters seen from above: int32[n] labels and their number.
+
+    Two points share a cluster when a chain of points leads from one to the other in steps of at most `tolerance_m`.
+    Cells of tolerance/sqrt(2) lie wholly inside one cluster, so only cells are joined. Points that are not finite or
+    lie more than 100 km away get -1.
+    """
+    n = xyz_m.shape[0]
+    per_m = math.sqrt(2.0) / tolerance_m * (1.0 - 1e-9)
+    limit = min(1e5, (_CELL_BIAS - 4) / per_m)
+    table = np.full(_table_size(n), -1, np.int64)
+    index_of = np.empty(table.size, np.int32)
+    cell_of = np.full(n, -1, np.int32)
+    keys = np.empty(n, np.int64)
+    cells = 0
+    for i in range(n):
+        x, y = np.float64(xyz_m[i, 0]), np.float64(xyz_m[i, 1])
+        if not (abs(x) < limit and abs(y) < limit and abs(xyz_m[i, 2]) < limit):
+            continue
+        key = _cell_key(np.int64(math.floor(x * per_m)), np.int64(math.floor(y * per_m)), 0)
+        slot = _slot_of(table, key)
+        if table[slot] == -1:
+            table[slot] = key
+            index_of[slot] = cells
+            keys[cells] = key
+            cells += 1
+        cell_of[i] = index_of[slot]
+    starts = np.zeros(cells + 1, np.int64)
+    for i in range(n):
+        if cell_of[i] >= 0:
+            starts[cell_of[i] + 1] += 1
+    for c in range(cells):
+        starts[c + 1] += starts[c]
+    members = np.empty(n, np.int64)
+    fill = starts[:-1].copy()
+    for i in range(n):
+        if cell_of[i] >= 0:
+            members[fill[cell_of[i]]] = i
+            fill[cell_of[i]] += 1
+    parent = np.arange(cells)
+    reach2 = tolerance_m * tolerance_m
+    for c in range(cells):
+        ix = ((keys[c] >> 42) & _CELL_MASK) - _CELL_BIAS
+        iy = ((keys[c] >> 21) & _CELL_MASK) - _CELL_BIAS
+        for dx in range(0, 3):
+            for dy in range(-2, 3):
+                if dx == 0 and dy <= 0:
+                    continue
+                slot = _slot_of(table, _cell_key(ix + dx, iy + dy, 0))
+                if table[slot] == -1:
+                    continue
+                other = index_of[slot]
+                a, b = _root(parent, c), _root(parent, other)
+                if a != b and _touch(
+                    xyz_m, members, starts[c], starts[c + 1], starts[other], starts[other + 1], reach2
+                ):
+                    parent[max(a, b)] = min(a, b)
+    label_of = np.full(cells, -1, np.int32)
+    labels = np.full(n, -1, np.int32)
+    found = 0
+    for i in range(n):
+        if cell_of[i] >= 0:
+            root = _root(parent, cell_of[i])
+            if label_of[root] == -1:
+                label_of[root] = found
+                found += 1
+            labels[i] = label_of[root]
+    return labels, found
+
+
+@njit(cache=True, nogil=True)
+def _heading(xyz_m, members, start, end, headings):
+    """Direction of a rectangle's side, 0 <= angle < pi/2, that its points lie closest to.
+
+    Each point counts with the inverse of its distance to the nearest side, at least 5 cm, in integers: the closeness
+    criterion of Zhang et al., "Efficient L-shape fitting for vehicle detection using laser scanners" (IV 2017).
+    """
+    best, best_score = 0.0, np.int64(-1)
+    for step in range(headings):
+        angle = step * (0.5 * math.pi / headings)
+        cos, sin = math.cos(angle), math.sin(angle)
+        u_low, u_high, v_low, v_high = np.inf, -np.inf, np.inf, -np.inf
+        for k in range(start, end):
+            x, y = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 1])
+            u, v = x * cos + y * sin, y * cos - x * sin
+            u_low, u_high = min(u_low, u), max(u_high, u)
+            v_low, v_high = min(v_low, v), max(v_high, v)
+        score = np.int64(0)
+        for k in range(start, end):
+            x, y = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 1])
+            u, v = x * cos + y * sin, y * cos - x * sin
+            gap = min(min(u - u_low, u_high - u), min(v - v_low, v_high - v))
+            score += np.int64(1000.0 / max(gap, 0.05))
+        if score > best_score:
+            best, best_score = angle, score
+    return best
+
+
+@njit(cache=True, nogil=True)
+def cluster_boxes(xyz_m, labels, clusters, headings, min_points, min_height_m, max_length_m, max_width_m):
+    """Upright boxes around clusters: float64[m, 8] as x, y, z of the centre, length, width, height, yaw, points.
+
+    The length is the longer side, the yaw its direction in [-pi/2, pi/2). Clusters with fewer than `min_points` or
+    lower than `min_height_m` are left out. Where a cluster exceeds `max_length_m` or `max_width_m` (walls, hedges,
+    guard rails), it is cut into equal pieces along its sides, each with a box as tight as its own points.
+    """
+    n = xyz_m.shape[0]
+    starts = np.zeros(clusters + 1, np.int64)
+    for i in range(n):
+        if labels[i] >= 0:
+            starts[labels[i] + 1] += 1
+    for c in range(clusters):
+        starts[c + 1] += starts[c]
+    members = np.empty(n, np.int64)
+    fill = starts[:-1].copy()
+    for i in range(n):
+        if labels[i] >= 0:
+            members[fill[labels[i]]] = i
+            fill[labels[i]] += 1
+    out = np.empty((max(1, n // max(1, min_points)), 8))
+    found = 0
+    for c in range(clusters):
+        start, end = starts[c], starts[c + 1]
+        if end - start < min_points:
+            continue
+        angle = _heading(xyz_m, members, start, end, headings)
+        cos, sin = math.cos(angle), math.sin(angle)
+        u_low, u_high, v_low, v_high = np.inf, -np.inf, np.inf, -np.inf
+        for k in range(start, end):
+            x, y = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 1])
+            u, v = x * cos + y * sin, y * cos - x * sin
+            u_low, u_high = min(u_low, u), max(u_high, u)
+            v_low, v_high = min(v_low, v), max(v_high, v)
+        u_limit, v_limit = max_length_m, max_width_m
+        if v_high - v_low > u_high - u_low:
+            u_limit, v_limit = max_width_m, max_length_m
+        u_pieces = max(1, int(math.ceil((u_high - u_low) / u_limit)))
+        v_pieces = max(1, int(math.ceil((v_high - v_low) / v_limit)))
+        pieces = u_pieces * v_pieces
+        bounds = np.empty((pieces, 6))
+        counts = np.zeros(pieces, np.int64)
+        bounds[:, :3] = np.inf
+        bounds[:, 3:] = -np.inf
+        for k in range(start, end):
+            x, y, z = (
+                np.float64(xyz_m[members[k], 0]),
+                np.float64(xyz_m[members[k], 1]),
+                np.float64(xyz_m[members[k], 2]),
+            )
+            u, v = x * cos + y * sin, y * cos - x * sin
+            piece = 0
+            if pieces > 1:
+                i_u = min(int((u - u_low) / (u_high - u_low + 1e-12) * u_pieces), u_pieces - 1)
+                i_v = min(int((v - v_low) / (v_high - v_low + 1e-12) * v_pieces), v_pieces - 1)
+                piece = i_u * v_pieces + i_v
+            counts[piece] += 1
+            bounds[piece, 0], bounds[piece, 3] = min(bounds[piece, 0], u), max(bounds[piece, 3], u)
+            bounds[piece, 1], bounds[piece, 4] = min(bounds[piece, 1], v), max(bounds[piece, 4], v)
+            bounds[piece, 2], bounds[piece, 5] = min(bounds[piece, 2], z), max(bounds[piece, 5], z)
+        for piece in range(pieces):
+            height = bounds[piece, 5] - bounds[piece, 2]
+            if counts[piece] < min_points or height < min_height_m:
+                continue
+            u, v = 0.5 * (bounds[piece, 0] + bounds[piece, 3]), 0.5 * (bounds[piece, 1] + bounds[piece, 4])
+            length, width = bounds[piece, 3] - bounds[piece, 0], bounds[piece, 4] - bounds[piece, 1]
+            yaw = angle
+            if width > length:
+                length, width, yaw = width, length, angle - 0.5 * math.pi
+            out[found, 0], out[found, 1] = u * cos - v * sin, u * sin + v * cos
+            out[found, 2] = 0.5 * (bounds[piece, 2] + bounds[piece, 5])
+            out[found, 3], out[found, 4], out[found, 5] = length, width, height
+            out[found, 6], out[found, 7] = yaw, counts[piece]
+            found += 1
+    return out[:found].copy()
