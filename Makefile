@@ -1,0 +1,40 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help install replay test lint benchmark clean
+
+help:
+	@echo "make replay     install, then replay the shipped log; the report lands in runs/hazard/report.html"
+	@echo "make test       install, then everything that CI runs"
+	@echo "make install    only prepare the virtual environment"
+	@echo "make lint       format, types and layers only"
+	@echo "make benchmark  replay cost against the bare stage computations"
+	@echo "make clean      remove the virtual environment and all runs"
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rt-sched needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/rt-sched compile
+	@touch $@
+
+replay: install
+	$(BIN)/rt-sched replay replay_data/hazard.mcap --system examples/quad_orin.yaml -o runs/hazard
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -n auto --dist loadfile
+
+benchmark: install
+	$(BIN)/python benchmarks/replay_overhead.py
+
+clean:
+	rm -rf $(VENV) runs build dist

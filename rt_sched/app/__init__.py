@@ -1,0 +1,1 @@
+"""The jobs of the product, each wired from the layers below."""

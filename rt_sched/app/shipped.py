@@ -1,0 +1,34 @@
+"""Finds the examples and logs that come with the product, in a checkout and in an installed wheel alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_INSTALLED = Path(__file__).resolve().parents[1] / "shipped"
+
+
+def shipped_folder(name: str) -> Path | None:
+    """`name` is "examples" or "replay_data"; None when this installation has none."""
+    for root in (_INSTALLED, _CHECKOUT):
+        if (root / name).is_dir():
+            return root / name
+    return None
+
+
+def shipped_files() -> dict[str, Path]:
+    """Short name -> file, for every example system and log that ships."""
+    found: dict[str, Path] = {}
+    for folder_name, pattern in (("examples", "*.yaml"), ("replay_data", "*.mcap")):
+        folder = shipped_folder(folder_name)
+        if folder is not None:
+            found.update({path.stem: path for path in sorted(folder.glob(pattern))})
+    return found
+
+
+def resolve(argument: str) -> Path:
+    """The file that a user means: a path that exists, else a shipped file of that short name, else the path as given."""
+    path = Path(argument)
+    if path.exists() or len(path.parts) != 1:
+        return path
+    return shipped_files().get(argument, path)

@@ -1,0 +1,1 @@
+"""Running stage code under a schedule: here the lockstep executor, in virtual time."""

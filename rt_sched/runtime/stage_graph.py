@@ -1,0 +1,166 @@
+"""Stage code as a data-flow graph: one node per job and per sensor sample that a job reads.
+
+The schedule decides which message each job reads; this module only follows it. A job is computed when the schedule
+says that it completed, from the inputs it had when the schedule started it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.errors import DataError, RtSchedError
+from rt_sched.messages import canonical_digest
+from rt_sched.model import System, Task
+from rt_sched.ports import JobContext, RecordedMessage, Rejected, Stage
+from rt_sched.runtime.dataflow import Dataflow, Node
+
+_FIRST_SAMPLE = -2
+_NO_MESSAGE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What a job published or a sample holds, by port; samples use the port None. `digest`: of all ports, for jobs."""
+
+    ports: Mapping[str | None, Any]
+    digest: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class NoData:
+    """Nothing to publish. `source`: "decode" and "stage" where the data was refused, "input" where it was missing."""
+
+    source: str
+    reason: str
+
+
+class StageFailure(RtSchedError):
+    """Stage code raised something it should not have."""
+
+    def __init__(self, task: str, stage: str, job: int, error: Exception) -> None:
+        super().__init__(f"stage {stage} of task {task} failed in job {job}: {type(error).__name__}: {error}")
+        self.__cause__ = error
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A computed job (`job` >= 0) or a decoded sample (`job` is its message id, < -1)."""
+
+    job: int
+    task: int
+    context: JobContext | None
+    result: Outputs | NoData
+
+
+class StageGraph:
+    """Builds and computes the nodes of one run. `decode` turns a recorded message into a message type."""
+
+    def __init__(
+        self,
+        system: System,
+        stages: Sequence[Stage],
+        dataflow: Dataflow,
+        decode: Callable[[RecordedMessage], Any],
+    ) -> None:
+        self._tasks = system.tasks
+        self._stages = stages
+        self._dataflow = dataflow
+        self._decode = decode
+        self._nodes: dict[int, Node] = {}
+        self._samples: dict[int, Node] = {}
+        self._bound: dict[int, dict[int, Node]] = {}
+        self._last_of_task: dict[int, Node] = {}
+        self._outbox: deque[tuple[int, int, JobContext | None, Node]] = deque()
+
+    def add_sample(self, sample: int, capture_ns: int, message: RecordedMessage) -> None:
+        """Makes a delivered sample known; it is decoded when the first job reads it."""
+        self._samples[_FIRST_SAMPLE - sample] = Node(lambda _: self._decoded(message, capture_ns), ())
+
+    def bind(self, job: int, inputs: npt.NDArray[np.int64]) -> None:
+        """Keeps hold of the messages that `job` reads; called at its arrival and again at its start."""
+        bound = self._bound.setdefault(job, {})
+        for slot, message in enumerate(inputs):
+            if message != _NO_MESSAGE and slot not in bound:
+                bound[slot] = self._node(int(message))
+
+    def discard(self, job: int) -> None:
+        """Lets go of a job that will not complete."""
+        self._bound.pop(job, None)
+
+    def complete(self, job: int, task_index: int, context: JobContext) -> None:
+        """Starts the computation of a completed job as soon as its inputs are computed."""
+        task, stage = self._tasks[task_index], self._stages[task_index]
+        bound = self._bound.pop(job, {})
+        needs = [bound[slot] for slot in sorted(bound)]
+        slots = sorted(bound)
+        before = self._last_of_task.get(task_index) if stage.stateful else None
+        node = Node(
+            lambda results: _run_job(task, stage, context, dict(zip(slots, results, strict=False))),
+            needs if before is None else [*needs, before],
+        )
+        if stage.stateful:
+            self._last_of_task[task_index] = node
+        self._nodes[job] = node
+        self._outbox.append((job, task_index, context, node))
+        self._dataflow.submit(node)
+
+    def finished(self, *, wait: bool) -> Iterator[Finished]:
+        """Computed jobs and samples, in the order of the schedule; all that are left when `wait`."""
+        while self._outbox and (wait or self._outbox[0][3].done):
+            job, task, context, node = self._outbox.popleft()
+            yield Finished(job, task, context, self._dataflow.wait(node))
+
+    def forget_except(self, live: npt.NDArray[np.int64]) -> None:
+        """Drops every message that no edge holds any more; `live`: message ids in registers and queues."""
+        keep = {int(message) for message in live}
+        self._nodes = {message: node for message, node in self._nodes.items() if message in keep}
+        self._samples = {message: node for message, node in self._samples.items() if message in keep}
+
+    def _node(self, message: int) -> Node:
+        node = self._nodes.get(message)
+        if node is None:
+            node = self._nodes[message] = self._samples.pop(message)
+            self._outbox.append((message, -1, None, node))
+            self._dataflow.submit(node)
+        return node
+
+    def _decoded(self, message: RecordedMessage, capture_ns: int) -> Outputs | NoData:
+        try:
+            decoded = self._decode(message)
+        except DataError as error:
+            return NoData("decode", str(error))
+        return Outputs({None: dataclasses.replace(decoded, capture_time_ns=capture_ns)})
+
+
+def _run_job(task: Task, stage: Stage, context: JobContext, results: Mapping[int, Outputs | NoData]) -> Outputs | NoData:
+    """One job: gather inputs, run the stage's lifecycle for a job, check and digest what it publishes."""
+    values: dict[str, Any] = {}
+    for slot, port in enumerate(task.inputs):
+        result = results.get(slot)
+        if isinstance(result, Outputs):
+            values[port.name] = result.ports[port.port]
+        elif port.required:
+            return NoData("input", f"{port.name}: {result.reason if result else 'no message'}")
+        else:
+            values[port.name] = None
+    try:
+        outputs = stage.process(context, stage.preprocess(context, values))
+        if outputs.keys() != stage.outputs.keys():
+            raise TypeError(f"published {sorted(outputs)}, declared {sorted(stage.outputs)}")
+        stage.postprocess(context, outputs)
+    except (Rejected, DataError) as error:
+        return NoData("stage", str(error))
+    except Exception as error:
+        raise StageFailure(task.name, task.stage, context.number, error) from error
+    hasher = hashlib.sha256()
+    for name in sorted(outputs):
+        hasher.update(name.encode() + b"=" + canonical_digest(outputs[name]))
+    return Outputs(dict(outputs), hasher.digest())

@@ -1,0 +1,172 @@
+"""From the recorded stamps of a log to arrivals on the run's time line.
+
+The run's time line starts at 0, the earliest capture or arrival that is used; `origin_ns` is that instant on the
+recording's clock. Capture time and log time stay apart: a job arrives when its message reached the device, its data
+is as old as its capture stamp says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.errors import DataError
+from rt_sched.model import ArrivalClock, Sensor
+from rt_sched.ports import Recording
+from rt_sched.trace.records import SampleTable
+from rt_sched.units import NS_PER_S, format_ns
+
+Int64 = npt.NDArray[np.int64]
+
+#: Capture-to-log differences outside this range mean that the two clocks have nothing to do with each other.
+COMPARABLE_LATENCY_NS = (-NS_PER_S, 10 * NS_PER_S)
+
+#: A stamp further than this from the sensor's usual capture-to-log difference is quarantined.
+STAMP_TOLERANCE_NS = NS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class SensorIntake:
+    """What became of one sensor's messages before the schedule saw them. Counts add up to `recorded`."""
+
+    sensor: str
+    topic: str
+    recorded: int
+    accepted: int
+    undecodable: int
+    quarantined: int
+    duplicate_stamps: int
+    first_problem: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """Arrivals of all sensors, sorted by (arrival, sensor, position in the file).
+
+    `samples`: one row per accepted message. `file_index`: int64[n], each sample's running number in the recording.
+    `intake`: one entry per mapped sensor. `notes`: what a reader of the result must know about the clocks.
+    """
+
+    origin_ns: int
+    samples: SampleTable
+    file_index: Int64
+    intake: tuple[SensorIntake, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def last_arrival_ns(self) -> int:
+        """The last arrival; 0 for an empty time line."""
+        return int(self.samples.arrival_ns[-1]) if len(self.samples.arrival_ns) else 0
+
+
+@dataclass(slots=True)
+class _Stamps:
+    index: list[int]
+    log_ns: list[int]
+    capture_ns: list[int | None]
+    recorded: int = 0
+    undecodable: int = 0
+    first_problem: str | None = None
+
+
+def build_timeline(recording: Recording, sensors: Sequence[Sensor], topic_of: Mapping[str, str]) -> Timeline:
+    """Reads every stamp of the mapped topics once. Raises DataError when no mapped topic has a usable message."""
+    stamps = _read_stamps(recording, topic_of)
+    notes: list[str] = []
+    rows: list[tuple[Int64, Int64, Int64, Int64]] = []
+    intake: list[SensorIntake] = []
+    for position, sensor in enumerate(sensors):
+        if sensor.name not in topic_of:
+            continue
+        gathered = stamps[sensor.name]
+        capture_ns, arrival_ns, index, counts = _place(sensor, gathered, notes)
+        rows.append((np.full(len(index), position, np.int64), arrival_ns, capture_ns, index))
+        intake.append(
+            SensorIntake(
+                sensor.name,
+                topic_of[sensor.name],
+                gathered.recorded,
+                len(index),
+                gathered.undecodable,
+                counts["quarantined"],
+                counts["duplicates"],
+                gathered.first_problem,
+            )
+        )
+    if not any(len(row[0]) for row in rows):
+        raise DataError(f"{recording.path}: none of the mapped topics holds a usable message")
+    sensor_column, arrival, capture, index = (np.concatenate(column) for column in zip(*rows, strict=True))
+    order = np.lexsort((index, sensor_column, arrival))
+    origin = int(min(arrival.min(), capture.min()))
+    samples = SampleTable(
+        sensor=sensor_column[order].astype(np.int32),
+        arrival_ns=arrival[order] - origin,
+        capture_ns=capture[order] - origin,
+        number=_running_numbers(sensor_column[order]),
+    )
+    return Timeline(origin, samples, index[order], tuple(intake), tuple(notes))
+
+
+def _read_stamps(recording: Recording, topic_of: Mapping[str, str]) -> dict[str, _Stamps]:
+    stamps = {name: _Stamps([], [], []) for name in topic_of}
+    by_topic = {topic: stamps[name] for name, topic in topic_of.items()}
+    for message in recording.messages(list(by_topic)):
+        gathered = by_topic[message.topic]
+        gathered.recorded += 1
+        if message.problem is not None:
+            gathered.undecodable += 1
+            gathered.first_problem = gathered.first_problem or message.problem
+            continue
+        gathered.index.append(message.index)
+        gathered.log_ns.append(message.log_time_ns)
+        gathered.capture_ns.append(message.capture_time_ns)
+    return stamps
+
+
+def _place(sensor: Sensor, gathered: _Stamps, notes: list[str]) -> tuple[Int64, Int64, Int64, dict[str, int]]:
+    """Capture, arrival and file index of the accepted messages of one sensor, and the counts of the others."""
+    log = np.array(gathered.log_ns, np.int64)
+    index = np.array(gathered.index, np.int64)
+    missing = np.array([c is None for c in gathered.capture_ns], bool)
+    capture = np.array([0 if c is None else c for c in gathered.capture_ns], np.int64)
+    if missing.any():
+        notes.append(
+            f"{sensor.name}: {int(missing.sum())} messages without a capture stamp; taken as log time minus the "
+            f"declared latency of {format_ns(sensor.latency_ns)}"
+        )
+        capture[missing] = log[missing] - sensor.latency_ns
+    if not len(log):
+        return capture, log, index, {"quarantined": 0, "duplicates": 0}
+    usual = int(np.median(log - capture))
+    if not COMPARABLE_LATENCY_NS[0] <= usual <= COMPARABLE_LATENCY_NS[1]:
+        shift = int(np.percentile(log - capture, 1, method="lower")) - sensor.latency_ns
+        capture = capture + shift
+        usual = int(np.median(log - capture))
+        notes.append(f"{sensor.name}: capture stamps are on another clock than log times; shifted by {format_ns(shift)}")
+    keep = np.abs((log - capture) - usual) <= STAMP_TOLERANCE_NS
+    newest = np.maximum.accumulate(np.where(keep, capture, np.iinfo(np.int64).min))
+    keep[1:] &= capture[1:] >= newest[:-1]
+    quarantined = int((~keep).sum())
+    if quarantined:
+        notes.append(f"{sensor.name}: {quarantined} messages quarantined, their stamps step back or jump")
+    capture, log, index = capture[keep], log[keep], index[keep]
+    duplicates = int((np.diff(capture) == 0).sum())
+    if duplicates:
+        notes.append(f"{sensor.name}: {duplicates} messages repeat the capture stamp before them")
+    arrival = log if sensor.arrival_clock is ArrivalClock.LOG else capture + sensor.latency_ns
+    early = int((arrival < capture).sum())
+    if early:
+        notes.append(f"{sensor.name}: {early} messages were logged before their capture stamp; arrival is the stamp")
+        arrival = np.maximum(arrival, capture)
+    return capture, arrival, index, {"quarantined": quarantined, "duplicates": duplicates}
+
+
+def _running_numbers(sensor: Int64) -> Int64:
+    numbers = np.empty(len(sensor), np.int64)
+    for value in np.unique(sensor):
+        rows = np.flatnonzero(sensor == value)
+        numbers[rows] = np.arange(len(rows))
+    return numbers
