@@ -1,0 +1,14 @@
+"""Numba kernels over plain arrays: bare integers in, integers and status codes out, no exceptions."""
+
+from __future__ import annotations
+
+
+def warm_up() -> None:
+    """Compile every kernel into the cache, or load it from there."""
+    import numpy as np
+
+    from rt_sched.kernels.machine import advance
+    from rt_sched.kernels.tables import Machine, empty_machine
+
+    machine: Machine = empty_machine()
+    advance(*machine, np.int64(0), True)

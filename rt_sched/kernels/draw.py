@@ -1,0 +1,61 @@
+"""Counter-based randomness: every draw is a function of (seed, task, job number, purpose), never of the order of draws.
+
+The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+OOPSLA 2014), applied once per word of the counter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+#: What a draw is for; each purpose has a stream of its own.
+PURPOSE_DEMAND = 1
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
+_SHIFT_30, _SHIFT_27, _SHIFT_31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_SEGMENT_SHIFT, _FRACTION_SHIFT = np.uint64(59), np.uint64(29)
+_FRACTION_BITS = 30
+_FRACTION_MASK = np.uint64(2**_FRACTION_BITS - 1)
+_LOW_MASK = 2**_FRACTION_BITS - 1
+
+
+@njit(cache=True, nogil=True)
+def mix(word):
+    """One step of SplitMix64 on a uint64."""
+    word = word + _GAMMA
+    word = (word ^ (word >> _SHIFT_30)) * _MULTIPLIER_1
+    word = (word ^ (word >> _SHIFT_27)) * _MULTIPLIER_2
+    return word ^ (word >> _SHIFT_31)
+
+
+@njit(cache=True, nogil=True)
+def draw(seed, task, number, purpose):
+    """64 uniform bits for job `number` of `task`. `seed` is a uint64, the others are integers >= 0."""
+    word = mix(seed)
+    word = mix(word ^ np.uint64(task))
+    word = mix(word ^ np.uint64(number))
+    return mix(word ^ np.uint64(purpose))
+
+
+@njit(cache=True, nogil=True)
+def interpolate(quantiles, bits):
+    """Value of a 33-point quantile table at a uniform draw, rounded down, at least 1.
+
+    The top five bits choose the segment, the next thirty the place in it. The product of step and fraction is split
+    so that it stays inside int64 for steps below 2**62.
+    """
+    segment = np.int64(bits >> _SEGMENT_SHIFT)
+    fraction = np.int64((bits >> _FRACTION_SHIFT) & _FRACTION_MASK)
+    low = quantiles[segment]
+    step = quantiles[segment + 1] - low
+    part = (step >> _FRACTION_BITS) * fraction + (((step & _LOW_MASK) * fraction) >> _FRACTION_BITS)
+    return max(low + part, 1)
+
+
+@njit(cache=True, nogil=True)
+def demand_ns(quantiles, seed, task, number):
+    """Execution demand of a job, drawn from its task's profile `quantiles` int64[33]."""
+    return interpolate(quantiles, draw(seed, task, number, PURPOSE_DEMAND))

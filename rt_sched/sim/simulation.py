@@ -1,0 +1,173 @@
+"""The scheduling machine with its tables: stepped or in bulk, growing as needed, read out as a Trace."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.kernels import tables
+from rt_sched.kernels.machine import advance
+from rt_sched.lowering.machine_input import LIMIT_NS, EdgeRow, MachineInput, check_machine_input, edge_slots
+from rt_sched.sim.build import build_machine, sample_order
+from rt_sched.trace.records import DropTable, EdgeName, JobTable, SampleTable, SliceTable, Trace
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+_ALWAYS_NS = np.int64(LIMIT_NS)
+
+
+class Simulation:
+    """One run in virtual time, from 0 to the horizon of `given`.
+
+    Raises ConfigError when numbers of `given` are out of range. `rows`: first size of the growing tables.
+    """
+
+    def __init__(self, given: MachineInput, rows: int = 1024) -> None:
+        check_machine_input(given)
+        self._given = given
+        self._order = sample_order(given)
+        self._machine = build_machine(given, self._order, max(rows, 1))
+        self._clock = self._machine.clock[0]
+
+    @property
+    def now_ns(self) -> int:
+        """The instant that was processed last."""
+        return int(self._clock["now_ns"])
+
+    @property
+    def ended(self) -> bool:
+        """Whether the horizon is behind."""
+        return bool(self._clock["ended"])
+
+    @property
+    def sample_order(self) -> npt.NDArray[np.int64]:
+        """int64[n]: row i of the trace's sample table is sample `sample_order[i]` of the machine input."""
+        return self._order
+
+    @property
+    def jobs(self) -> npt.NDArray[np.void]:
+        """Records (`kernels.tables.JOB`) of all jobs so far; valid until the simulation goes on."""
+        return self._machine.jobs[: int(self._clock["jobs"])]
+
+    @property
+    def inputs(self) -> npt.NDArray[np.int64]:
+        """int64[n jobs, max slots]: messages read by all jobs so far; valid until the simulation goes on."""
+        return self._machine.inputs[: int(self._clock["jobs"])]
+
+    def step(self) -> npt.NDArray[np.void] | None:
+        """Process the next instant at which anything happens.
+
+        Returns its events in order (`kernels.tables.EVENT`), valid until the next call; None at the end. An instant
+        may have no events.
+        """
+        if self._advance(_ALWAYS_NS, single=True) == tables.ENDED:
+            return None
+        return self._machine.events[: self._clock["events"]]
+
+    def run(self, until_ns: int | None = None) -> None:
+        """Process every instant up to and including `until_ns`, or to the end."""
+        self._advance(_ALWAYS_NS if until_ns is None else np.int64(max(min(until_ns, LIMIT_NS), -1)), single=False)
+
+    def _advance(self, until_ns: np.int64, single: bool) -> int:
+        """Call the kernel, with larger tables whenever it asks for them; returns its status."""
+        self._clock["record_events"] = single
+        status = advance(*self._machine, until_ns, single)
+        while status == tables.FULL:
+            self._grow()
+            status = advance(*self._machine, until_ns, single)
+        return int(status)
+
+    def _grow(self) -> None:
+        machine, clock = self._machine, self._clock
+        self._machine = machine._replace(
+            jobs=_with_room(machine.jobs, clock["jobs"], clock["jobs_needed"]),
+            inputs=_with_room(machine.inputs, clock["jobs"], clock["jobs_needed"]),
+            slices=_with_room(machine.slices, clock["slices"], clock["slices_needed"]),
+            drops=_with_room(machine.drops, clock["drops"], clock["drops_needed"]),
+            events=_with_room(machine.events, 0, clock["events_needed"]),
+        )
+
+    def trace(self) -> Trace:
+        """What happened so far, copied. Execution slices of jobs that still run are not in it before the end."""
+        given = self._given
+        return Trace(
+            task_names=tuple(task.name for task in given.tasks),
+            processor_names=tuple(processor.name for processor in given.processors),
+            sensor_names=given.sensors,
+            edges=tuple(
+                EdgeName(_source_name(given, edge), given.tasks[edge.target].name, edge.input, slot)
+                for edge, slot in zip(given.edges, edge_slots(given.edges), strict=True)
+            ),
+            jobs=self._job_table(),
+            slices=self._slice_table(),
+            drops=self._drop_table(),
+            samples=self._sample_table(),
+            horizon_ns=given.horizon_ns,
+            seed=given.seed,
+        )
+
+    def _job_table(self) -> JobTable:
+        jobs = self.jobs
+        return JobTable(
+            task=jobs["task"].astype(np.int32),
+            number=jobs["number"].copy(),
+            arrival_ns=jobs["arrival_ns"].copy(),
+            release_ns=jobs["release_ns"].copy(),
+            start_ns=jobs["start_ns"].copy(),
+            finish_ns=jobs["finish_ns"].copy(),
+            deadline_ns=jobs["deadline_ns"].copy(),
+            demand_ns=jobs["demand_ns"].copy(),
+            executed_ns=jobs["executed_ns"].copy(),
+            capture_ns=jobs["capture_ns"].copy(),
+            status=jobs["status"].astype(np.int8),
+            missed=jobs["missed"].astype(np.bool_),
+            overrun=jobs["overrun"].astype(np.bool_),
+            inputs=self.inputs.copy(),
+        )
+
+    def _slice_table(self) -> SliceTable:
+        rows = self._machine.slices[: int(self._clock["slices"])]
+        return SliceTable(
+            processor=rows["processor"].astype(np.int32),
+            job=rows["job"].copy(),
+            start_ns=rows["start_ns"].copy(),
+            end_ns=rows["end_ns"].copy(),
+        )
+
+    def _drop_table(self) -> DropTable:
+        rows = self._machine.drops[: int(self._clock["drops"])]
+        return DropTable(
+            time_ns=rows["time_ns"].copy(),
+            edge=rows["edge"].astype(np.int32),
+            message=rows["message"].copy(),
+            reason=rows["reason"].astype(np.int8),
+        )
+
+    def _sample_table(self) -> SampleTable:
+        rows = self._machine.samples
+        number = np.zeros(len(rows), np.int64)
+        for sensor in range(len(self._given.sensors)):
+            mine = rows["sensor"] == sensor
+            number[mine] = np.arange(np.count_nonzero(mine))
+        return SampleTable(
+            sensor=rows["sensor"].astype(np.int32),
+            number=number,
+            arrival_ns=rows["arrival_ns"].copy(),
+            capture_ns=rows["capture_ns"].copy(),
+            status=rows["status"].astype(np.int8),
+        )
+
+
+def _with_room(table: npt.NDArray[Scalar], used: int, needed: int) -> npt.NDArray[Scalar]:
+    """A copy of `table` with its `used` rows and room for `needed` more; `table` itself when it has that room."""
+    if used + needed <= len(table):
+        return table
+    larger = np.zeros((max(2 * len(table), int(used + needed)), *table.shape[1:]), table.dtype)
+    larger[:used] = table[:used]
+    return larger
+
+
+def _source_name(given: MachineInput, edge: EdgeRow) -> str:
+    return given.sensors[edge.sensor] if edge.sensor is not None else given.tasks[edge.task or 0].name

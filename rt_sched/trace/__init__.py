@@ -1,0 +1,27 @@
+"""What happened in a run: one schema for simulation, replay and hardware in the loop."""
+
+from rt_sched.trace.records import (
+    DropReason,
+    DropTable,
+    EdgeName,
+    JobStatus,
+    JobTable,
+    SampleStatus,
+    SampleTable,
+    SliceTable,
+    Trace,
+    schedule_sha256,
+)
+
+__all__ = [
+    "DropReason",
+    "DropTable",
+    "EdgeName",
+    "JobStatus",
+    "JobTable",
+    "SampleStatus",
+    "SampleTable",
+    "SliceTable",
+    "Trace",
+    "schedule_sha256",
+]

@@ -1,0 +1,199 @@
+"""Records of a run as columns: jobs, execution slices, dropped messages, sensor samples.
+
+Times are int64 nanoseconds since the start of the run. A message is named by one integer: the output of job j (its row
+in the job table) is j, sample i (its row in the sample table) is -2 - i, and -1 is no message. -1 also stands for a
+time that never came.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+Int8s = npt.NDArray[np.int8]
+Bools = npt.NDArray[np.bool_]
+
+
+class JobStatus(IntEnum):
+    """How a job ended. UNFINISHED: the run ended first. SKIPPED: a required input was empty. LOST: its processor was."""
+
+    COMPLETED = 0
+    UNFINISHED = 1
+    ABORTED = 2
+    SKIPPED = 3
+    LOST = 4
+
+
+class DropReason(IntEnum):
+    """Why a message left an edge unread: a full queue lost its oldest or the new one, or it found no partner."""
+
+    FULL_OLDEST = 0
+    FULL_NEWEST = 1
+    UNMATCHED = 2
+
+
+class SampleStatus(IntEnum):
+    """Whether a sample reached its edges. WAITING: due at or after the horizon. LOST: its sensor was lost."""
+
+    WAITING = 0
+    DELIVERED = 1
+    LOST = 2
+
+
+def _check_lengths(table: Any) -> None:
+    """Raise ValueError unless all columns of a table have the same number of rows."""
+    lengths = {column.name: len(getattr(table, column.name)) for column in fields(table)}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"{type(table).__name__}: columns of different length: {lengths}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobTable:
+    """One row per job, in order of arrival; `number` counts the jobs of a task from 0.
+
+    `deadline_ns` is absolute. `finish_ns` is set for completed jobs only. `capture_ns`: stamp of the data that the
+    output stands for. `missed`: not finished by its deadline. `overrun`: had work left when its budget was used up.
+    `inputs` int64[n, max slots]: message read on each input slot, -1 for none.
+    """
+
+    task: Int32s
+    number: Int64s
+    arrival_ns: Int64s
+    release_ns: Int64s
+    start_ns: Int64s
+    finish_ns: Int64s
+    deadline_ns: Int64s
+    demand_ns: Int64s
+    executed_ns: Int64s
+    capture_ns: Int64s
+    status: Int8s
+    missed: Bools
+    overrun: Bools
+    inputs: Int64s
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SliceTable:
+    """Execution without interruption of a job on a processor, half-open [start, end), in order of end."""
+
+    processor: Int32s
+    job: Int64s
+    start_ns: Int64s
+    end_ns: Int64s
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DropTable:
+    """Messages that left an edge without a reader, in order of time; `reason` is a DropReason."""
+
+    time_ns: Int64s
+    edge: Int32s
+    message: Int64s
+    reason: Int8s
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
+
+    def __len__(self) -> int:
+        return len(self.message)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleTable:
+    """Sensor samples in order of arrival; `number` counts those of a sensor from 0; `status` is a SampleStatus."""
+
+    sensor: Int32s
+    number: Int64s
+    arrival_ns: Int64s
+    capture_ns: Int64s
+    status: Int8s
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
+
+    def __len__(self) -> int:
+        return len(self.sensor)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeName:
+    """An edge in words: the sensor or task it starts at, the task it ends at, and the input there.
+
+    `slot`: column of `JobTable.inputs` that belongs to it, for jobs of the target.
+    """
+
+    source: str
+    target: str
+    input: str
+    slot: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """Everything a run did, with the names behind the indices."""
+
+    task_names: tuple[str, ...]
+    processor_names: tuple[str, ...]
+    sensor_names: tuple[str, ...]
+    edges: tuple[EdgeName, ...]
+    jobs: JobTable
+    slices: SliceTable
+    drops: DropTable
+    samples: SampleTable
+    horizon_ns: int
+    seed: int
+
+
+#: Columns of the job table that make up the schedule, in the order in which they are hashed.
+_SCHEDULE_COLUMNS = (
+    "task",
+    "number",
+    "arrival_ns",
+    "release_ns",
+    "start_ns",
+    "finish_ns",
+    "deadline_ns",
+    "demand_ns",
+    "executed_ns",
+    "capture_ns",
+    "status",
+    "missed",
+    "overrun",
+)
+
+
+def schedule_sha256(trace: Trace) -> str:
+    """Hash over names, horizon and all job records: equal on every machine for equal schedules.
+
+    Every number enters as a little-endian int64, column by column; names as length and UTF-8 bytes.
+    """
+    digest = hashlib.sha256(b"rt-sched schedule 1\0")
+    digest.update(struct.pack("<qqq", trace.horizon_ns, len(trace.jobs), trace.jobs.inputs.shape[1]))
+    for names in (trace.task_names, trace.processor_names, trace.sensor_names):
+        digest.update(struct.pack("<q", len(names)))
+        for name in names:
+            encoded = name.encode("utf-8")
+            digest.update(struct.pack("<q", len(encoded)) + encoded)
+    for column in (*(getattr(trace.jobs, name) for name in _SCHEDULE_COLUMNS), trace.jobs.inputs):
+        digest.update(np.ascontiguousarray(column).astype("<i8").tobytes())
+    return digest.hexdigest()
