@@ -160,9 +160,7 @@ class Postprocess(StageBase):
         class_ids = (best + 1).astype(np.int32)
         boxes_px = _recorded_pixels(boxes[candidates], raw)
         usable = (
-            np.isin(class_ids, self._class_ids)
-            & (boxes_px[:, 2] > boxes_px[:, 0])
-            & (boxes_px[:, 3] > boxes_px[:, 1])
+            np.isin(class_ids, self._class_ids) & (boxes_px[:, 2] > boxes_px[:, 0]) & (boxes_px[:, 3] > boxes_px[:, 1])
         )
         boxes_px, class_ids = boxes_px[usable], class_ids[usable]
         kept_scores = scores[candidates, best][usable]
@@ -219,7 +217,8 @@ def _recorded_pixels(fractions: npt.NDArray[np.float32], raw: Tensor) -> npt.NDA
     limits = np.array([raw.recorded_width, raw.recorded_height] * 2, np.float64)
     fractions = np.where(np.isfinite(fractions).all(axis=1, keepdims=True), fractions, 0.0)
     pixels = (fractions[:, [1, 0, 3, 2]] * size - offset) / scale
-    return np.clip(pixels, 0.0, limits).astype(np.float32)
+    clipped: npt.NDArray[np.float32] = np.clip(pixels, 0.0, limits).astype(np.float32)
+    return clipped
 
 
 def _ssd_outputs(raw: Tensor, task: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:

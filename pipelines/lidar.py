@@ -24,6 +24,9 @@ _RING_M = 1.0
 #: Steepest plane that is believed to be the road, as rise over run.
 _MAX_ROAD_SLOPE = 0.15
 
+#: Farthest that a LiDAR may sit from the vehicle's origin, per axis.
+_MAX_MOUNTING_M = 100.0
+
 #: Directions tried for a box, over a quarter turn.
 _HEADINGS = 30
 
@@ -131,7 +134,7 @@ class Cluster(StageBase):
         tolerance_m: float = 0.6,
         min_points: int = 6,
         min_height_m: float = 0.3,
-        max_length_m: float = 15.0,
+        max_length_m: float = 10.0,
         max_width_m: float = 4.0,
     ) -> None:
         self._tolerance_m = checked_number("tolerance_m", tolerance_m, low=0.05, high=10.0, unit="m")
@@ -153,16 +156,8 @@ class Cluster(StageBase):
 
         xyz_m, _ = _checked_points(cloud)
         labels, clusters = kernels.cluster_labels(xyz_m, self._tolerance_m)
-        found = kernels.cluster_boxes(
-            xyz_m,
-            labels,
-            clusters,
-            _HEADINGS,
-            self._min_points,
-            self._min_height_m,
-            self._max_length_m,
-            self._max_width_m,
-        )
+        pieces, count = kernels.cut_oversized(xyz_m, labels, clusters, _HEADINGS, self._max_length_m, self._max_width_m)
+        found = kernels.cluster_boxes(xyz_m, pieces, count, _HEADINGS, self._min_points, self._min_height_m)
         distance_m = np.hypot(found[:, 0], found[:, 1])
         found = found[np.lexsort((found[:, 2], found[:, 1], found[:, 0], distance_m))]
         return Boxes3D(
@@ -200,4 +195,10 @@ def _mounting(context: StageContext, sensor: str | None) -> npt.NDArray[np.float
     matrix = np.array(description.sensor_to_vehicle, np.float64)
     if matrix.shape != (3, 4) or not np.isfinite(matrix).all():
         raise DeploymentError(f"task {context.task}: sensor_to_vehicle of {sensor} is not 3 rows of 4 numbers")
+    rotation, translation_m = matrix[:, :3], matrix[:, 3]
+    if np.abs(rotation @ rotation.T - np.eye(3)).max() > 0.01 or np.abs(translation_m).max() > _MAX_MOUNTING_M:
+        raise DeploymentError(
+            f"task {context.task}: sensor_to_vehicle of {sensor} is not a rotation with a translation of at most "
+            f"{_MAX_MOUNTING_M:g} m per axis"
+        )
     return matrix

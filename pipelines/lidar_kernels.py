@@ -52,6 +52,24 @@ def _cell_key(ix, iy, iz):
 
 
 @njit(cache=True, nogil=True)
+def _group(labels, clusters):
+    """Indices of the labelled points, cluster by cluster, and where each cluster starts: int64[clusters + 1]."""
+    starts = np.zeros(clusters + 1, np.int64)
+    for i in range(labels.size):
+        if labels[i] >= 0:
+            starts[labels[i] + 1] += 1
+    for c in range(clusters):
+        starts[c + 1] += starts[c]
+    members = np.empty(starts[clusters], np.int64)
+    fill = starts[:-1].copy()
+    for i in range(labels.size):
+        if labels[i] >= 0:
+            members[fill[labels[i]]] = i
+            fill[labels[i]] += 1
+    return members, starts
+
+
+@njit(cache=True, nogil=True)
 def voxel_means(xyz_m, intensity, transform, min_range_m, max_range_m, voxel_m):
     """Crops by distance from the sensor, transforms and averages the points of each voxel.
 
@@ -177,23 +195,14 @@ def obstacle_mask(xyz_m, plane, sectors, ring_m, rings, step_m, slope, clearance
     where it is not, or where there is no point, the last height counts. Heights are relative to `plane`.
     """
     n = xyz_m.shape[0]
-    bins = sectors * rings
     bin_of = np.empty(n, np.int32)
     height = np.empty(n)
-    starts = np.zeros(bins + 1, np.int64)
     for i in range(n):
         x, y = np.float64(xyz_m[i, 0]), np.float64(xyz_m[i, 1])
         height[i] = xyz_m[i, 2] - plane[0] * x - plane[1] * y - plane[2]
         sector = min(int((math.atan2(y, x) + math.pi) * (sectors / (2.0 * math.pi))), sectors - 1)
         bin_of[i] = sector * rings + min(int(math.sqrt(x * x + y * y) / ring_m), rings - 1)
-        starts[bin_of[i] + 1] += 1
-    for b in range(bins):
-        starts[b + 1] += starts[b]
-    members = np.empty(n, np.int64)
-    fill = starts[:-1].copy()
-    for i in range(n):
-        members[fill[bin_of[i]]] = i
-        fill[bin_of[i]] += 1
+    members, starts = _group(bin_of, sectors * rings)
     keep = np.zeros(n, np.bool_)
     for sector in range(sectors):
         ground = 0.0
@@ -215,6 +224,20 @@ def obstacle_mask(xyz_m, plane, sectors, ring_m, rings, step_m, slope, clearance
                 above = height[members[k]] - ground
                 keep[members[k]] = clearance_m <= above <= max_height_m
     return keep
+
+
+@njit(cache=True, nogil=True)
+def _extent(xyz_m, members, start, end, cos, sin):
+    """Bounds along (cos, sin), across it, and in height: u_low, u_high, v_low, v_high, z_low, z_high."""
+    u_low, u_high, v_low, v_high, z_low, z_high = np.inf, -np.inf, np.inf, -np.inf, np.inf, -np.inf
+    for k in range(start, end):
+        x, y = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 1])
+        z = np.float64(xyz_m[members[k], 2])
+        u, v = x * cos + y * sin, y * cos - x * sin
+        u_low, u_high = min(u_low, u), max(u_high, u)
+        v_low, v_high = min(v_low, v), max(v_high, v)
+        z_low, z_high = min(z_low, z), max(z_high, z)
+    return u_low, u_high, v_low, v_high, z_low, z_high
 
 
 @njit(cache=True, nogil=True)
@@ -243,7 +266,7 @@ def cluster_labels(xyz_m, tolerance_m):
 
     Two points share a cluster when a chain of points leads from one to the other in steps of at most `tolerance_m`.
     Cells of tolerance/sqrt(2) lie wholly inside one cluster, so only cells are joined. Points that are not finite or
-    lie more than 100 km away get -1.
+    lie tens of kilometres away get -1.
     """
     n = xyz_m.shape[0]
     per_m = math.sqrt(2.0) / tolerance_m * (1.0 - 1e-9)
@@ -265,18 +288,7 @@ def cluster_labels(xyz_m, tolerance_m):
             keys[cells] = key
             cells += 1
         cell_of[i] = index_of[slot]
-    starts = np.zeros(cells + 1, np.int64)
-    for i in range(n):
-        if cell_of[i] >= 0:
-            starts[cell_of[i] + 1] += 1
-    for c in range(cells):
-        starts[c + 1] += starts[c]
-    members = np.empty(n, np.int64)
-    fill = starts[:-1].copy()
-    for i in range(n):
-        if cell_of[i] >= 0:
-            members[fill[cell_of[i]]] = i
-            fill[cell_of[i]] += 1
+    members, starts = _group(cell_of, cells)
     parent = np.arange(cells)
     reach2 = tolerance_m * tolerance_m
     for c in range(cells):
@@ -312,103 +324,81 @@ def cluster_labels(xyz_m, tolerance_m):
 def _heading(xyz_m, members, start, end, headings):
     """Direction of a rectangle's side, 0 <= angle < pi/2, that its points lie closest to.
 
-    Each point counts with the inverse of its distance to the nearest side, at least 5 cm, in integers: the closeness
+    Each point counts with the inverse of its distance to the nearest side, at least 10 cm, in integers: the closeness
     criterion of Zhang et al., "Efficient L-shape fitting for vehicle detection using laser scanners" (IV 2017).
     """
     best, best_score = 0.0, np.int64(-1)
     for step in range(headings):
         angle = step * (0.5 * math.pi / headings)
         cos, sin = math.cos(angle), math.sin(angle)
-        u_low, u_high, v_low, v_high = np.inf, -np.inf, np.inf, -np.inf
-        for k in range(start, end):
-            x, y = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 1])
-            u, v = x * cos + y * sin, y * cos - x * sin
-            u_low, u_high = min(u_low, u), max(u_high, u)
-            v_low, v_high = min(v_low, v), max(v_high, v)
+        u_low, u_high, v_low, v_high, _, _ = _extent(xyz_m, members, start, end, cos, sin)
         score = np.int64(0)
         for k in range(start, end):
             x, y = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 1])
             u, v = x * cos + y * sin, y * cos - x * sin
             gap = min(min(u - u_low, u_high - u), min(v - v_low, v_high - v))
-            score += np.int64(1000.0 / max(gap, 0.05))
+            score += np.int64(1000.0 / max(gap, 0.1))
         if score > best_score:
             best, best_score = angle, score
     return best
 
 
 @njit(cache=True, nogil=True)
-def cluster_boxes(xyz_m, labels, clusters, headings, min_points, min_height_m, max_length_m, max_width_m):
+def cut_oversized(xyz_m, labels, clusters, headings, max_length_m, max_width_m):
+    """Cuts clusters beyond `max_length_m` x `max_width_m` (walls, hedges, rows of objects) into equal pieces along
+    their sides. Returns new labels int32[n] and their number; a piece may be empty."""
+    members, starts = _group(labels, clusters)
+    cut = np.full(labels.size, -1, np.int32)
+    found = 0
+    for c in range(clusters):
+        start, end = starts[c], starts[c + 1]
+        u_low, u_high, v_low, v_high, _, _ = _extent(xyz_m, members, start, end, 1.0, 0.0)
+        cos, sin = 1.0, 0.0
+        if math.hypot(u_high - u_low, v_high - v_low) > max_width_m:
+            angle = _heading(xyz_m, members, start, end, headings)
+            cos, sin = math.cos(angle), math.sin(angle)
+            u_low, u_high, v_low, v_high, _, _ = _extent(xyz_m, members, start, end, cos, sin)
+        u_size, v_size = u_high - u_low, v_high - v_low
+        u_limit, v_limit = (max_length_m, max_width_m) if u_size >= v_size else (max_width_m, max_length_m)
+        u_pieces = max(1, int(math.ceil(u_size / u_limit)))
+        v_pieces = max(1, int(math.ceil(v_size / v_limit)))
+        for k in range(start, end):
+            x, y = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 1])
+            i_u, i_v = 0, 0
+            if u_pieces > 1:
+                i_u = min(int((x * cos + y * sin - u_low) / u_size * u_pieces), u_pieces - 1)
+            if v_pieces > 1:
+                i_v = min(int((y * cos - x * sin - v_low) / v_size * v_pieces), v_pieces - 1)
+            cut[members[k]] = found + i_u * v_pieces + i_v
+        found += u_pieces * v_pieces
+    return cut, found
+
+
+@njit(cache=True, nogil=True)
+def cluster_boxes(xyz_m, labels, clusters, headings, min_points, min_height_m):
     """Upright boxes around clusters: float64[m, 8] as x, y, z of the centre, length, width, height, yaw, points.
 
     The length is the longer side, the yaw its direction in [-pi/2, pi/2). Clusters with fewer than `min_points` or
-    lower than `min_height_m` are left out. Where a cluster exceeds `max_length_m` or `max_width_m` (walls, hedges,
-    guard rails), it is cut into equal pieces along its sides, each with a box as tight as its own points.
+    lower than `min_height_m` are left out.
     """
-    n = xyz_m.shape[0]
-    starts = np.zeros(clusters + 1, np.int64)
-    for i in range(n):
-        if labels[i] >= 0:
-            starts[labels[i] + 1] += 1
-    for c in range(clusters):
-        starts[c + 1] += starts[c]
-    members = np.empty(n, np.int64)
-    fill = starts[:-1].copy()
-    for i in range(n):
-        if labels[i] >= 0:
-            members[fill[labels[i]]] = i
-            fill[labels[i]] += 1
-    out = np.empty((max(1, n // max(1, min_points)), 8))
+    members, starts = _group(labels, clusters)
+    out = np.empty((clusters, 8))
     found = 0
     for c in range(clusters):
         start, end = starts[c], starts[c + 1]
         if end - start < min_points:
             continue
-        angle = _heading(xyz_m, members, start, end, headings)
-        cos, sin = math.cos(angle), math.sin(angle)
-        u_low, u_high, v_low, v_high = np.inf, -np.inf, np.inf, -np.inf
-        for k in range(start, end):
-            x, y = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 1])
-            u, v = x * cos + y * sin, y * cos - x * sin
-            u_low, u_high = min(u_low, u), max(u_high, u)
-            v_low, v_high = min(v_low, v), max(v_high, v)
-        u_limit, v_limit = max_length_m, max_width_m
-        if v_high - v_low > u_high - u_low:
-            u_limit, v_limit = max_width_m, max_length_m
-        u_pieces = max(1, int(math.ceil((u_high - u_low) / u_limit)))
-        v_pieces = max(1, int(math.ceil((v_high - v_low) / v_limit)))
-        pieces = u_pieces * v_pieces
-        bounds = np.empty((pieces, 6))
-        counts = np.zeros(pieces, np.int64)
-        bounds[:, :3] = np.inf
-        bounds[:, 3:] = -np.inf
-        for k in range(start, end):
-            x, y, z = (
-                np.float64(xyz_m[members[k], 0]),
-                np.float64(xyz_m[members[k], 1]),
-                np.float64(xyz_m[members[k], 2]),
-            )
-            u, v = x * cos + y * sin, y * cos - x * sin
-            piece = 0
-            if pieces > 1:
-                i_u = min(int((u - u_low) / (u_high - u_low + 1e-12) * u_pieces), u_pieces - 1)
-                i_v = min(int((v - v_low) / (v_high - v_low + 1e-12) * v_pieces), v_pieces - 1)
-                piece = i_u * v_pieces + i_v
-            counts[piece] += 1
-            bounds[piece, 0], bounds[piece, 3] = min(bounds[piece, 0], u), max(bounds[piece, 3], u)
-            bounds[piece, 1], bounds[piece, 4] = min(bounds[piece, 1], v), max(bounds[piece, 4], v)
-            bounds[piece, 2], bounds[piece, 5] = min(bounds[piece, 2], z), max(bounds[piece, 5], z)
-        for piece in range(pieces):
-            height = bounds[piece, 5] - bounds[piece, 2]
-            if counts[piece] < min_points or height < min_height_m:
-                continue
-            u, v = 0.5 * (bounds[piece, 0] + bounds[piece, 3]), 0.5 * (bounds[piece, 1] + bounds[piece, 4])
-            length, width = bounds[piece, 3] - bounds[piece, 0], bounds[piece, 4] - bounds[piece, 1]
-            yaw = angle
-            if width > length:
-                length, width, yaw = width, length, angle - 0.5 * math.pi
-            out[found, 0], out[found, 1] = u * cos - v * sin, u * sin + v * cos
-            out[found, 2] = 0.5 * (bounds[piece, 2] + bounds[piece, 5])
-            out[found, 3], out[found, 4], out[found, 5] = length, width, height
-            out[found, 6], out[found, 7] = yaw, counts[piece]
-            found += 1
+        yaw = _heading(xyz_m, members, start, end, headings)
+        cos, sin = math.cos(yaw), math.sin(yaw)
+        u_low, u_high, v_low, v_high, z_low, z_high = _extent(xyz_m, members, start, end, cos, sin)
+        if z_high - z_low < min_height_m:
+            continue
+        u, v = 0.5 * (u_low + u_high), 0.5 * (v_low + v_high)
+        length, width = u_high - u_low, v_high - v_low
+        if width > length:
+            length, width, yaw = width, length, yaw - 0.5 * math.pi
+        out[found, 0], out[found, 1], out[found, 2] = u * cos - v * sin, u * sin + v * cos, 0.5 * (z_low + z_high)
+        out[found, 3], out[found, 4], out[found, 5] = length, width, z_high - z_low
+        out[found, 6], out[found, 7] = yaw, end - start
+        found += 1
     return out[:found].copy()

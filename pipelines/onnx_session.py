@@ -72,9 +72,7 @@ class ModelSession:
             tuple(_signature(node) for node in self._session.get_outputs()),
         )
 
-    def run(
-        self, array: npt.NDArray[np.generic], output_names: Sequence[str]
-    ) -> tuple[npt.NDArray[np.generic], ...]:
+    def run(self, array: npt.NDArray[np.generic], output_names: Sequence[str]) -> tuple[npt.NDArray[np.generic], ...]:
         """The named outputs for `array`, which becomes the model's only input and must fit its signature."""
         return tuple(self._session.run(list(output_names), {self.signature.inputs[0].name: array}))
 

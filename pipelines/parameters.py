@@ -8,9 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 
-def checked_number(
-    name: str, value: Any, *, low: float, high: float, unit: str = "", low_open: bool = False
-) -> float:
+def checked_number(name: str, value: Any, *, low: float, high: float, unit: str = "", low_open: bool = False) -> float:
     """`value` as a float inside [low, high], or (low, high] with `low_open`."""
     valid = f"{'more than' if low_open else 'from'} {low:g} {'up ' if low_open else ''}to {high:g}{' ' + unit if unit else ''}"
     if isinstance(value, bool) or not isinstance(value, int | float):
