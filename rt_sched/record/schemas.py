@@ -1,0 +1,90 @@
+"""ROS 2 message definitions of the recorded topics that the type store of rosbags does not know, and that store.
+
+Interfaces: vision_msgs 4 (ROS 2 Humble and later), foxglove_msgs 3 (image annotations), and this product's own
+rt_sched_msgs. Viewers recognise the first two by name; rt_sched_msgs travels with the file, as every schema does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
+
+DEFINITIONS: dict[str, str] = {
+    "vision_msgs/msg/Point2D": "float64 x\nfloat64 y\n",
+    "vision_msgs/msg/Pose2D": "vision_msgs/Point2D position\nfloat64 theta\n",
+    "vision_msgs/msg/BoundingBox2D": "vision_msgs/Pose2D center\nfloat64 size_x\nfloat64 size_y\n",
+    "vision_msgs/msg/BoundingBox3D": "geometry_msgs/Pose center\ngeometry_msgs/Vector3 size\n",
+    "vision_msgs/msg/ObjectHypothesis": "string class_id\nfloat64 score\n",
+    "vision_msgs/msg/ObjectHypothesisWithPose": (
+        "vision_msgs/ObjectHypothesis hypothesis\ngeometry_msgs/PoseWithCovariance pose\n"
+    ),
+    "vision_msgs/msg/Detection2D": (
+        "std_msgs/Header header\nvision_msgs/ObjectHypothesisWithPose[] results\n"
+        "vision_msgs/BoundingBox2D bbox\nstring id\n"
+    ),
+    "vision_msgs/msg/Detection2DArray": "std_msgs/Header header\nvision_msgs/Detection2D[] detections\n",
+    "vision_msgs/msg/Detection3D": (
+        "std_msgs/Header header\nvision_msgs/ObjectHypothesisWithPose[] results\n"
+        "vision_msgs/BoundingBox3D bbox\nstring id\n"
+    ),
+    "vision_msgs/msg/Detection3DArray": "std_msgs/Header header\nvision_msgs/Detection3D[] detections\n",
+    "foxglove_msgs/msg/Point2": "float64 x\nfloat64 y\n",
+    "foxglove_msgs/msg/Color": "float64 r\nfloat64 g\nfloat64 b\nfloat64 a\n",
+    "foxglove_msgs/msg/CircleAnnotation": (
+        "builtin_interfaces/Time timestamp\nfoxglove_msgs/Point2 position\nfloat64 diameter\nfloat64 thickness\n"
+        "foxglove_msgs/Color fill_color\nfoxglove_msgs/Color outline_color\n"
+    ),
+    "foxglove_msgs/msg/PointsAnnotation": (
+        "uint8 UNKNOWN=0\nuint8 POINTS=1\nuint8 LINE_LOOP=2\nuint8 LINE_STRIP=3\nuint8 LINE_LIST=4\n"
+        "builtin_interfaces/Time timestamp\nuint8 type\nfoxglove_msgs/Point2[] points\n"
+        "foxglove_msgs/Color outline_color\nfoxglove_msgs/Color[] outline_colors\n"
+        "foxglove_msgs/Color fill_color\nfloat64 thickness\n"
+    ),
+    "foxglove_msgs/msg/TextAnnotation": (
+        "builtin_interfaces/Time timestamp\nfoxglove_msgs/Point2 position\nstring text\nfloat64 font_size\n"
+        "foxglove_msgs/Color text_color\nfoxglove_msgs/Color background_color\n"
+    ),
+    "foxglove_msgs/msg/ImageAnnotations": (
+        "foxglove_msgs/CircleAnnotation[] circles\nfoxglove_msgs/PointsAnnotation[] points\n"
+        "foxglove_msgs/TextAnnotation[] texts\n"
+    ),
+    # A longitudinal command. acceleration_m_s2 is negative when braking; time_to_collision_s is +inf when nothing is
+    # closing in; view_sensors[i] is a sensor whose freshest data inside the command was captured at view_stamps[i].
+    "rt_sched_msgs/msg/Command": (
+        "std_msgs/Header header\nstring source\nuint64 counter\nfloat64 acceleration_m_s2\nbool emergency\n"
+        "float64 time_to_collision_s\nbool valid\nstring[] view_sensors\nbuiltin_interfaces/Time[] view_stamps\n"
+    ),
+    # The command that goes to the actuators. state is STARTING, NOMINAL, DEGRADED, BACKUP or MINIMAL_RISK;
+    # selected names the path that command came from; latency_s is decided_at minus the header's stamp.
+    "rt_sched_msgs/msg/ArbiterDecision": (
+        "std_msgs/Header header\nbuiltin_interfaces/Time decided_at\nfloat64 latency_s\nstring state\n"
+        "string selected\nstring reason\nstring[] stale_sensors\nrt_sched_msgs/Command command\n"
+    ),
+    # Motion of the vehicle from its IMU; heading and speed change are integrals since the start of the run.
+    "rt_sched_msgs/msg/EgoMotion": (
+        "std_msgs/Header header\nfloat64 yaw_rate_rad_s\nfloat64 forward_acceleration_m_s2\n"
+        "float64 heading_rad\nfloat64 speed_change_m_s\n"
+    ),
+}
+
+
+@cache
+def typestore() -> Typestore:
+    """The types of ROS 2 Humble and those of `DEFINITIONS`; built once per process."""
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    types = {}
+    for name, text in DEFINITIONS.items():
+        types.update(get_types_from_msg(text, name))
+    store.register(types)
+    return store
+
+
+@cache
+def schema_text(type_name: str) -> str:
+    """The concatenated .msg definition of a type and of all it contains (MCAP schema encoding "ros2msg")."""
+    return typestore().generate_msgdef(type_name, ros_version=2)[0]
