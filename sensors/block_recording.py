@@ -1,0 +1,346 @@
+"""What recordings made of blocks (chunks, or runs of loose messages) have in common.
+
+Opening walks the record framing only. The first iteration reads every block once, checks it and notes where each
+message lies; then messages are served in order of (log time, index in the file) from a bounded cache of blocks, so
+that memory stays bounded however long the file is, and damage is found before the first message is handed out.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.errors import DataError
+from rt_sched.messages.sensor import SensorMessage
+from rt_sched.ports.source import RecordedMessage, TopicInfo
+from rt_sched.units import MAX_TIME_NS
+from sensors.ros_decode import decode_message
+from sensors.ros_types import RosChannel, recorded_message
+
+#: Decompressed blocks kept at hand; a file of sorted, non-overlapping chunks needs one at a time.
+CACHE_BYTES = 256 * 2**20
+#: No recorder makes chunks this large; a larger figure in a file is damage, not a request for memory.
+MAX_BLOCK_BYTES = 2**31
+_NOTES_SHOWN = 6
+
+
+@dataclass(slots=True)
+class Block:
+    """One compressed chunk, or a run of loose message records.
+
+    `offset`, `end`: file positions of the record or run. `data_offset`, `data_size`: the stored bytes.
+    `uncompressed_size`, `crc`: as the file states, 0 where it does not. `index_end`: end of the index records that
+    follow, which tell how many messages a damaged chunk had. `truncated`: the file ends inside it.
+    """
+
+    offset: int
+    end: int
+    data_offset: int
+    data_size: int
+    compression: str = ""
+    uncompressed_size: int = 0
+    crc: int = 0
+    index_end: int = 0
+    truncated: bool = False
+
+
+class BlockDamage(Exception):
+    """A part of the file cannot be read: why, and the file position."""
+
+    def __init__(self, reason: str, offset: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.offset = offset
+
+
+class RawMessage(NamedTuple):
+    """Where a message lies: its channel, log time, and the bounds of its data inside the block."""
+
+    channel_id: int
+    log_time_ns: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Index:
+    """Messages in file order; `order` lists them by (log time, file order)."""
+
+    log_time_ns: npt.NDArray[np.int64]
+    channel_id: npt.NDArray[np.int64]
+    block: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    order: npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class _IndexBuilder:
+    log_time_ns: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    channel_id: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    block: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    start: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    end: list[npt.NDArray[np.int64]] = field(default_factory=list)
+
+    def add(self, block: int, messages: Sequence[RawMessage]) -> None:
+        count = len(messages)
+        self.log_time_ns.append(np.fromiter((m.log_time_ns for m in messages), np.int64, count))
+        self.channel_id.append(np.fromiter((m.channel_id for m in messages), np.int64, count))
+        self.start.append(np.fromiter((m.start for m in messages), np.int64, count))
+        self.end.append(np.fromiter((m.end for m in messages), np.int64, count))
+        self.block.append(np.full(count, block, np.int64))
+
+    def build(self) -> _Index:
+        def joined(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+            return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+        times = joined(self.log_time_ns)
+        return _Index(
+            times,
+            joined(self.channel_id),
+            joined(self.block),
+            joined(self.start),
+            joined(self.end),
+            np.argsort(times, kind="stable"),
+        )
+
+
+class BlockRecording(ABC):
+    """A `Recording` over a file of blocks. Subclasses know the framing; see the module for how it is read.
+
+    Errors: DataError naming file, byte offset and --salvage for damage; with `salvage`, damage is noted instead.
+    Iteration and decoding may happen in different threads.
+    """
+
+    def __init__(self, path: str, *, salvage: bool) -> None:
+        self._path = path
+        self._salvage = salvage
+        self._channels: dict[int, RosChannel] = {}
+        self._blocks: list[Block] = []
+        self._declared_counts: dict[int, int] | None = None
+        self._landmarks: list[int] = []
+        self._notes: list[str] = []
+        self._lost_messages = 0
+        self._lost_count_known = True
+        self._index: _Index | None = None
+        self._found: Counter[int] = Counter()
+        self._cache: OrderedDict[int, memoryview] = OrderedDict()
+        self._cache_bytes = 0
+        self._lock = threading.RLock()
+        try:
+            self._fd: int | None = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be opened: {error.strerror}") from None
+        try:
+            self._size = os.fstat(self._fd).st_size
+            self._walk()
+            if salvage:
+                self._ensure_index()
+        except BaseException:
+            self.close()
+            raise
+
+    # What a format provides.
+
+    @abstractmethod
+    def _walk(self) -> None:
+        """Fill blocks, channels and declared counts from the record framing; report damage through `_damaged`."""
+
+    @abstractmethod
+    def _parse_block(self, block: Block, data: memoryview) -> Iterator[RawMessage]:
+        """The messages of a loaded block in order; registers channels met on the way. Raises BlockDamage."""
+
+    @abstractmethod
+    def _decompress(self, block: Block, stored: bytes) -> bytes:
+        """The block's bytes, checked as far as the file allows. Raises BlockDamage."""
+
+    @abstractmethod
+    def _count_lost(self, block: Block) -> int | None:
+        """How many messages an unreadable block held, from the index records behind it; None when unknown."""
+
+    @abstractmethod
+    def _check_whole(self) -> None:
+        """Checks that need the whole file read; reports through `_damaged`."""
+
+    # What the product sees.
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    @property
+    def topics(self) -> Sequence[TopicInfo]:
+        """By name. Counts come from the file's own statistics until the messages have been counted."""
+        if self._index is None and not self._declared_complete():
+            self._ensure_index()
+        counts: dict[int, int] = dict(self._found) if self._index is not None else (self._declared_counts or {})
+        by_topic: dict[str, tuple[RosChannel, int]] = {}
+        for channel_id, channel in self._channels.items():
+            first, total = by_topic.get(channel.topic, (channel, 0))
+            by_topic[channel.topic] = (first, total + counts.get(channel_id, 0))
+        return tuple(
+            TopicInfo(name, channel.schema, channel.kind, total) for name, (channel, total) in sorted(by_topic.items())
+        )
+
+    @property
+    def damage(self) -> str | None:
+        """What was unreadable; None for an intact file, and None without salvage (which raises instead)."""
+        if not self._notes:
+            return None
+        shown = "; ".join(self._notes[:_NOTES_SHOWN])
+        if len(self._notes) > _NOTES_SHOWN:
+            shown += f"; and {len(self._notes) - _NOTES_SHOWN} more places"
+        if self._lost_count_known:
+            return f"{shown}; {self._lost_messages} messages lost"
+        at_least = f", at least {self._lost_messages}" if self._lost_messages else ""
+        return f"{shown}; an unknown number of messages lost{at_least}"
+
+    def messages(self, topics: Sequence[str] | None = None) -> Iterator[RecordedMessage]:
+        """Messages in order of (log_time_ns, index); only the named topics where given. Raises DataError."""
+        index = self._ensure_index()
+        first_schema: dict[str, str] = {}
+        for channel in self._channels.values():
+            first_schema.setdefault(channel.topic, channel.schema)
+        order = index.order
+        if topics is not None:
+            wanted = [i for i, channel in self._channels.items() if channel.topic in set(topics)]
+            order = order[np.isin(index.channel_id[order], wanted)]
+        for position in order:
+            channel = self._channels[int(index.channel_id[position])]
+            data = self._block_data(int(index.block[position]))
+            payload = data[int(index.start[position]) : int(index.end[position])]
+            message = recorded_message(channel, int(position), int(index.log_time_ns[position]), payload)
+            if channel.schema != first_schema[channel.topic] and message.problem is None:
+                problem = f"type {channel.schema} on a topic that began with {first_schema[channel.topic]}"
+                message = RecordedMessage(
+                    message.topic, message.index, message.log_time_ns, message.capture_time_ns, message.payload, problem
+                )
+            yield message
+
+    def decode(self, message: RecordedMessage) -> SensorMessage:
+        """The message as EncodedImage, PointCloud or ImuSample, stamps as recorded; raises DataError."""
+        return decode_message(message)
+
+    def close(self) -> None:
+        """Give the file back. Messages already handed out stay valid."""
+        with self._lock:
+            if self._fd is not None:
+                os.close(self._fd)
+                self._fd = None
+            self._cache.clear()
+            self._cache_bytes = 0
+
+    # Shared machinery.
+
+    def _read_at(self, offset: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file."""
+        if self._fd is None:
+            raise DataError(f"{self._path}: the recording was closed")
+        try:
+            data = os.pread(self._fd, size, offset)
+            # One call may return less than asked for (the kernel stops at 2 GiB).
+            while len(data) < size and (more := os.pread(self._fd, size - len(data), offset + len(data))):
+                data += more
+        except OSError as error:
+            raise DataError(f"{self._path}: cannot be read at byte {offset}: {error.strerror}") from None
+        return data
+
+    def _damaged(self, reason: str, offset: int, lost: int | None = 0) -> None:
+        """Raise DataError, or with salvage take note. `lost`: messages lost there, None when that is unknown."""
+        text = f"{reason} at byte {offset}"
+        if not self._salvage:
+            raise DataError(f"{self._path}: damaged: {text}; --salvage reads what is intact")
+        if lost is None:
+            self._lost_count_known = False
+        elif lost:
+            text += f" ({lost} messages)"
+            self._lost_messages += lost
+        self._notes.append(text)
+
+    def _known_landmark(self, position: int) -> int | None:
+        """The first place behind `position` where the file's own index says that a record begins."""
+        return min((offset for offset in self._landmarks if offset > position), default=None)
+
+    def _declared_complete(self) -> bool:
+        return self._declared_counts is not None and self._declared_counts.keys() <= self._channels.keys()
+
+    def _ensure_index(self) -> _Index:
+        with self._lock:
+            if self._index is None:
+                self._index = self._build_index()
+            return self._index
+
+    def _build_index(self) -> _Index:
+        builder = _IndexBuilder()
+        self._found = Counter()
+        for number, block in enumerate(self._blocks):
+            messages: list[RawMessage] = []
+            try:
+                data = self._load(block)
+                for message in self._parse_block(block, data):
+                    if not 0 <= message.log_time_ns <= MAX_TIME_NS:
+                        raise BlockDamage(f"log time {message.log_time_ns} ns is out of range", block.offset)
+                    messages.append(message)
+                self._remember(number, data)
+            except BlockDamage as damage:
+                expected = self._count_lost(block)
+                lost = None if expected is None else max(expected - len(messages), 0)
+                self._damaged(damage.reason, damage.offset, lost)
+                if messages:
+                    self._remember(number, data)
+            if messages:
+                builder.add(number, messages)
+                self._found.update(m.channel_id for m in messages)
+        self._check_whole()
+        self._check_counts()
+        return builder.build()
+
+    def _check_counts(self) -> None:
+        """A file whose own counts differ from what is in it has lost messages without a trace in its framing."""
+        if self._declared_counts is None or self._notes:
+            return
+        for channel_id, declared in sorted(self._declared_counts.items()):
+            found = self._found[channel_id]
+            if declared != found:
+                channel = self._channels.get(channel_id)
+                name = channel.topic if channel else f"channel {channel_id}"
+                reason = f"the file counts {declared} messages on {name} and holds {found}, missing before the summary"
+                self._damaged(reason, self._size, max(declared - found, 0))
+
+    def _load(self, block: Block) -> memoryview:
+        if max(block.data_size, block.uncompressed_size) > MAX_BLOCK_BYTES:
+            raise BlockDamage(f"chunk claims {max(block.data_size, block.uncompressed_size)} bytes", block.offset)
+        stored = self._read_at(block.data_offset, block.data_size)
+        if len(stored) < block.data_size:
+            raise BlockDamage("the file ends inside a chunk", block.offset)
+        return memoryview(self._decompress(block, stored)).toreadonly()
+
+    def _block_data(self, number: int) -> memoryview:
+        with self._lock:
+            data = self._cache.get(number)
+            if data is not None:
+                self._cache.move_to_end(number)
+                return data
+            block = self._blocks[number]
+            try:
+                data = self._load(block)
+            except BlockDamage as damage:
+                reason = f"{damage.reason} at byte {damage.offset}"
+                raise DataError(f"{self._path}: changed while it was being read: {reason}") from None
+            self._remember(number, data)
+            return data
+
+    def _remember(self, number: int, data: memoryview) -> None:
+        self._cache[number] = data
+        self._cache_bytes += data.nbytes
+        while self._cache_bytes > CACHE_BYTES and len(self._cache) > 1:
+            _, dropped = self._cache.popitem(last=False)
+            self._cache_bytes -= dropped.nbytes
