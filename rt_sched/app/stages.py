@@ -1,0 +1,139 @@
+"""The stages that can be imported: what each declares, and instances of them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from rt_sched.config.problems import listed, unknown
+from rt_sched.errors import DeploymentError
+from rt_sched.model import Task
+from rt_sched.ports import Stage, StageDescription, StageParameter
+
+_LIFECYCLE = ("start", "preprocess", "process", "postprocess", "stop")
+
+
+class ImportedStages:
+    """A catalogue of every stage class that Python can import, named "module:Class"."""
+
+    def describe(self, stage: str) -> StageDescription | str:
+        """See `StageCatalogue.describe`."""
+        found = _find_class(stage)
+        if isinstance(found, str):
+            return found
+        complaint = _why_no_stage(found)
+        if complaint is not None:
+            return f"{stage} is not a stage: {complaint}"
+        parameters, open_parameters = _constructor_parameters(found)
+        return StageDescription(
+            inputs=dict(found.inputs),
+            outputs=dict(found.outputs),
+            stateful=bool(found.stateful),
+            parameters=parameters,
+            optional_inputs=frozenset(getattr(found, "optional_inputs", ())),
+            open_parameters=open_parameters,
+        )
+
+    def check_parameters(self, stage: str, parameters: Mapping[str, Any]) -> str | None:
+        """See `StageCatalogue.check_parameters`: constructs the stage, which is cheap by contract."""
+        found = _find_class(stage)
+        if isinstance(found, str):
+            return found
+        try:
+            found(**parameters)
+        except (ValueError, TypeError) as error:
+            return " ".join(str(error).split()) or type(error).__name__
+        except Exception as error:
+            return f"the constructor failed with {type(error).__name__}: {error}"
+        return None
+
+    def create(self, task: Task) -> Stage:
+        """A new instance for `task`; raises DeploymentError where `describe` or `check_parameters` has something to say."""
+        parameters = dict(task.parameters)
+        found = _find_class(task.stage)
+        complaint = found if isinstance(found, str) else self.check_parameters(task.stage, parameters)
+        if isinstance(found, str) or complaint is not None:
+            raise DeploymentError(f"task {task.name}: {complaint}")
+        instance: Stage = found(**parameters)
+        return instance
+
+
+def _find_class(stage: str) -> Any:
+    """The class, or what is wrong with the name."""
+    module_name, _, class_name = stage.partition(":")
+    module = _import(module_name)
+    if isinstance(module, str):
+        return module
+    found = getattr(module, class_name, None)
+    if not inspect.isclass(found):
+        return unknown(f"class of {module_name}", class_name, _stage_classes(module))
+    return found
+
+
+def _import(module_name: str) -> ModuleType | str:
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or module_name
+        if module_name == missing or module_name.startswith(missing + "."):
+            return _missing_module_message(module_name, missing)
+        return f"the module {module_name} cannot be imported: it needs {missing!r}, which is not installed"
+    except Exception as error:
+        return f"the module {module_name} cannot be imported: {type(error).__name__}: {error}"
+
+
+def _missing_module_message(module_name: str, missing: str) -> str:
+    parent = missing.rpartition(".")[0]
+    folder = _import(parent) if parent else None
+    if not isinstance(folder, ModuleType) or not hasattr(folder, "__path__"):
+        return f"there is no module {missing!r} to import; is its package installed?"
+    siblings = sorted(f"{parent}.{module.name}" for module in pkgutil.iter_modules(folder.__path__))
+    return unknown("module", module_name, siblings)
+
+
+def _stage_classes(module: ModuleType) -> list[str]:
+    """The stage classes that the module itself defines."""
+    return [
+        name
+        for name, value in sorted(vars(module).items())
+        if inspect.isclass(value) and value.__module__ == module.__name__ and _why_no_stage(value) is None
+    ]
+
+
+def _why_no_stage(found: Any) -> str | None:
+    missing = [name for name in _LIFECYCLE if not callable(getattr(found, name, None))]
+    if missing:
+        return f"it has no {listed(missing)}; a stage has {listed(_LIFECYCLE)}"
+    for ports in ("inputs", "outputs"):
+        declared = getattr(found, ports, None)
+        if not isinstance(declared, Mapping) or not all(
+            isinstance(name, str) and isinstance(message, type) for name, message in declared.items()
+        ):
+            return f"its {ports!r} must map port names to message types"
+    if not isinstance(getattr(found, "stateful", None), bool):
+        return "its 'stateful' must be True or False"
+    return None
+
+
+def _constructor_parameters(found: Any) -> tuple[dict[str, StageParameter], bool]:
+    """The keyword parameters by name, and whether any other is accepted too."""
+    if found.__init__ is object.__init__:
+        return {}, False
+    kinds = inspect.Parameter
+    accepted = [
+        parameter
+        for parameter in inspect.signature(found).parameters.values()
+        if parameter.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
+    ]
+    described = {
+        parameter.name: StageParameter(required=True)
+        if parameter.default is kinds.empty
+        else StageParameter(required=False, default=parameter.default)
+        for parameter in accepted
+    }
+    is_open = any(p.kind is kinds.VAR_KEYWORD for p in inspect.signature(found).parameters.values())
+    return described, is_open

@@ -1,0 +1,71 @@
+"""The section `chains`: paths from a sensor through tasks, and their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rt_sched.config import fields
+from rt_sched.config.fields import Table
+from rt_sched.config.problems import Problems, listed, quoted, unknown
+from rt_sched.config.tasks import TaskDraft
+from rt_sched.config.yaml_nodes import Node
+from rt_sched.model import CauseEffectChain, Sensor
+
+_CHAIN_KEYS = ("path", "max_reaction", "max_latency", "max_data_age")
+
+
+def read_chains(
+    node: Node | None, sensors: Mapping[str, Sensor], tasks: Mapping[str, TaskDraft], problems: Problems
+) -> tuple[CauseEffectChain, ...]:
+    """The chains in file order, each checked to be connected."""
+    if node is None:
+        return ()
+    named = fields.named_entries(node, "chains", problems)
+    return tuple(_read_chain(name, entry.value, sensors, tasks, problems) for name, entry in named)
+
+
+def _read_chain(
+    name: str, node: Node, sensors: Mapping[str, Sensor], tasks: Mapping[str, TaskDraft], problems: Problems
+) -> CauseEffectChain:
+    table = Table(node, "a chain", _CHAIN_KEYS, problems)
+    path_node = table.need("path", "path: [front_wide, detect, brake]")
+    path = _read_path(path_node, sensors, tasks, problems) if path_node else ()
+    return CauseEffectChain(
+        name=name,
+        path=path,
+        max_reaction_ns=table.read("max_reaction", fields.time_down, None),
+        max_latency_ns=table.read("max_latency", fields.time_down, None),
+        max_data_age_ns=table.read("max_data_age", fields.time_down, None),
+    )
+
+
+def _read_path(
+    node: Node, sensors: Mapping[str, Sensor], tasks: Mapping[str, TaskDraft], problems: Problems
+) -> tuple[str, ...]:
+    items = fields.elements(node, "a path", problems)
+    if items is None:
+        return ()
+    if len(items) < 2:
+        problems.add(node, "a path has a sensor and at least one task")
+        return ()
+    names = [fields.text(item, problems) or "" for item in items]
+    first = True
+    for index, (item, name) in enumerate(zip(items, names, strict=True)):
+        if first and name and name not in sensors:
+            hint = "is a task; a path starts at a sensor" if name in tasks else None
+            problems.add(item, f"{quoted(name)} {hint}" if hint else unknown("sensor", name, sensors))
+        elif not first and name and name not in tasks:
+            hint = "is a sensor; only the first of a path may be one" if name in sensors else None
+            problems.add(item, f"{quoted(name)} {hint}" if hint else unknown("task", name, tasks))
+        elif name and name in names[:index]:
+            problems.add(item, f"{quoted(name)} stands twice in this path")
+        elif not first and names[index - 1] in {**sensors, **tasks}:
+            _check_step(names[index - 1], name, item, tasks, problems)
+        first = False
+    return tuple(names)
+
+
+def _check_step(before: str, name: str, item: Node, tasks: Mapping[str, TaskDraft], problems: Problems) -> None:
+    feeding = list(dict.fromkeys(draft.source for draft in tasks[name].inputs if draft.source))
+    if before not in feeding:
+        problems.add(item, f"{name} has no input from {before}; its inputs come from: {listed(feeding)}")

@@ -1,0 +1,187 @@
+"""The inputs of tasks: what the file says, then what each is connected to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rt_sched.config import fields
+from rt_sched.config.fields import Table
+from rt_sched.config.problems import Problems, listed, unknown
+from rt_sched.config.yaml_nodes import Node
+from rt_sched.messages import EncodedImage, ImuSample, PointCloud
+from rt_sched.model import Edge, EdgeKind, Overflow, SensorKind
+from rt_sched.ports import StageDescription
+
+MAX_QUEUE_DEPTH = 65_536
+
+_INPUT_KEYS = ("from", "edge", "required")
+_EDGE_KEYS = ("queue", "overflow")
+
+#: What each kind of sensor delivers.
+SENSOR_MESSAGES: Mapping[SensorKind, type] = {
+    SensorKind.CAMERA: EncodedImage,
+    SensorKind.LIDAR: PointCloud,
+    SensorKind.IMU: ImuSample,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """What can stand behind an input. `outputs`: port -> message type; None when the stage is not known.
+
+    A sensor has the one output "".
+    """
+
+    is_sensor: bool
+    outputs: Mapping[str, type] | None
+
+
+@dataclass(frozen=True, slots=True)
+class InputDraft:
+    """One input as written. `source` "" when unreadable; `edge` None when the file leaves it to the activation."""
+
+    name: str
+    key: Node
+    source: str
+    port: str | None
+    source_node: Node
+    edge: Edge | None
+    edge_node: Node | None
+    required: bool
+
+
+def read_inputs(node: Node | None, problems: Problems) -> tuple[InputDraft, ...]:
+    """The inputs of one task in file order."""
+    if node is None:
+        return ()
+    named = fields.named_entries(node, "inputs", problems)
+    return tuple(_read_input(name, entry.key, entry.value, problems) for name, entry in named)
+
+
+def _read_input(name: str, key: Node, node: Node, problems: Problems) -> InputDraft:
+    source_node: Node | None = node
+    edge, edge_node, required = None, None, True
+    if node.is_mapping:
+        table = Table(node, "an input", _INPUT_KEYS, problems)
+        source_node = table.need("from", "from: front_wide")
+        edge_node = table.get("edge")
+        edge = table.read("edge", _read_edge, None)
+        required = table.read("required", fields.boolean, True)
+    elif node.is_sequence:
+        problems.add(node, "an input is the name of a sensor or task, not a list; such as image: front_wide")
+        source_node = None
+    text = fields.text(source_node, problems) if source_node else None
+    source, dot, port = (text or "").partition(".")
+    return InputDraft(name, key, source, port if dot else None, source_node or node, edge, edge_node, required)
+
+
+def _read_edge(node: Node, problems: Problems) -> Edge | None:
+    if node.is_mapping:
+        table = Table(node, "an edge", _EDGE_KEYS, problems)
+        table.need("queue", "queue: 2; a register is written edge: latest")
+        depth = table.read("queue", fields.integer(1, MAX_QUEUE_DEPTH), 1)
+        overflow = table.read("overflow", fields.choice(Overflow, "overflow rule"), Overflow.DROP_OLDEST)
+        return Edge(EdgeKind.QUEUE, depth, overflow)
+    kind = fields.choice(EdgeKind, "edge")(node, problems)
+    return None if kind is None else Edge(kind)
+
+
+def connect(
+    inputs: Sequence[InputDraft],
+    description: StageDescription | None,
+    producers: Mapping[str, Producer],
+    task_key: Node,
+    problems: Problems,
+) -> dict[str, str | None]:
+    """Input name -> the producer's port (None: a sensor, or not known), after checking names, ports and types."""
+    if description is not None:
+        _check_names(inputs, description, task_key, problems)
+    return {draft.name: _connect_one(draft, description, producers, problems) for draft in inputs}
+
+
+def _check_names(
+    inputs: Sequence[InputDraft], description: StageDescription, task_key: Node, problems: Problems
+) -> None:
+    declared = description.inputs
+    for draft in inputs:
+        if _declared_type(draft.name, declared) is None:
+            problems.add(draft.key, unknown("input of this stage", draft.name, declared))
+    present = {draft.name for draft in inputs}
+    for name, message_type in declared.items():
+        if not name.endswith("*") and name not in present and name not in description.optional_inputs:
+            problems.add(task_key, f"the stage needs the input {name!r} ({message_type.__name__}); add it to 'inputs'")
+
+
+def _declared_type(name: str, declared: Mapping[str, type]) -> type | None:
+    if name in declared and not name.endswith("*"):
+        return declared[name]
+    patterns = [p for p in declared if p.endswith("*") and name.startswith(p[:-1]) and len(name) >= len(p)]
+    return declared[max(patterns, key=len)] if patterns else None
+
+
+def _connect_one(
+    draft: InputDraft,
+    description: StageDescription | None,
+    producers: Mapping[str, Producer],
+    problems: Problems,
+) -> str | None:
+    if not draft.source:
+        return None
+    producer = producers.get(draft.source)
+    if producer is None:
+        problems.add(draft.source_node, unknown("sensor or task", draft.source, producers))
+        return None
+    port = _find_port(draft, producer, problems)
+    if port is None or producer.outputs is None or description is None:
+        return port or None
+    expected = _declared_type(draft.name, description.inputs)
+    produced = producer.outputs[port]
+    if expected is not None and not issubclass(produced, expected):
+        origin = f"{draft.source}.{port}" if port else draft.source
+        fitting = [_full_name(name, p) for name, other in producers.items() for p in _fitting_ports(other, expected)]
+        problems.add(
+            draft.source_node,
+            f"{origin} gives {produced.__name__}, but the input {draft.name!r} takes {expected.__name__}; "
+            f"that comes from: {listed(fitting)}",
+        )
+    return port or None
+
+
+def _find_port(draft: InputDraft, producer: Producer, problems: Problems) -> str | None:
+    """The port that the input reads, "" for a sensor, None after reporting why there is none."""
+    if producer.is_sensor:
+        if draft.port is not None:
+            problems.add(draft.source_node, f"{draft.source} is a sensor and has no ports; write {draft.source!r}")
+            return None
+        return ""
+    if producer.outputs is None:
+        return draft.port
+    if draft.port is not None:
+        if draft.port not in producer.outputs:
+            problems.add(draft.source_node, unknown(f"output of {draft.source}", draft.port, producer.outputs))
+            return None
+        return draft.port
+    if len(producer.outputs) != 1:
+        choices = listed(_full_name(draft.source, port) for port in producer.outputs)
+        problems.add(draft.source_node, f"{draft.source} has {len(producer.outputs)} outputs; write one of: {choices}")
+        return None
+    return next(iter(producer.outputs))
+
+
+def _fitting_ports(producer: Producer, expected: type) -> list[str]:
+    return [port for port, produced in (producer.outputs or {}).items() if issubclass(produced, expected)]
+
+
+def _full_name(name: str, port: str) -> str:
+    return f"{name}.{port}" if port else name
+
+
+def sensor_outputs(kind: SensorKind) -> Producer:
+    """The producer that a sensor of this kind is."""
+    return Producer(is_sensor=True, outputs={"": SENSOR_MESSAGES[kind]})
+
+
+def task_outputs(description: StageDescription | None) -> Producer:
+    """The producer that a task with this stage is."""
+    return Producer(is_sensor=False, outputs=None if description is None else description.outputs)

@@ -1,0 +1,256 @@
+"""YAML text as nodes that know their line and column. No values are built from it, so nothing in a file can run code.
+
+Aliases share nodes, so a small text can stand for a huge tree. Its expanded size is computed without expanding it and
+refused above a limit.
+"""
+
+from __future__ import annotations
+
+import codecs
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+from rt_sched.config.problems import Problems, quoted
+
+MAX_FILE_BYTES = 16 * 2**20
+MAX_EXPANDED_NODES = 2_000_000
+
+_CORE = "tag:yaml.org,2002:"
+_SCALAR_TAGS = {_CORE + name: name for name in ("str", "int", "float", "bool", "null")}
+
+
+class Node:
+    """One value of the file. `line` and `column` count from 1; `path` such as tasks.fuse.inputs[2].
+
+    For a value behind an alias, line and column are those of the anchor: the text to change stands there.
+    """
+
+    def __init__(self, raw: Any, path: str) -> None:
+        self._raw = raw
+        self.path = path
+
+    @property
+    def line(self) -> int:
+        return int(self._raw.start_mark.line) + 1
+
+    @property
+    def column(self) -> int:
+        return int(self._raw.start_mark.column) + 1
+
+    @property
+    def is_mapping(self) -> bool:
+        return isinstance(self._raw, MappingNode)
+
+    @property
+    def is_sequence(self) -> bool:
+        return isinstance(self._raw, SequenceNode)
+
+    @property
+    def is_scalar(self) -> bool:
+        return isinstance(self._raw, ScalarNode)
+
+    @property
+    def is_null(self) -> bool:
+        return self.is_scalar and self.scalar_type == "null"
+
+    @property
+    def scalar_type(self) -> str:
+        """str, int, float, bool or null for a scalar; the tag's own text when it is none of YAML's core types."""
+        tag = str(self._raw.tag)
+        return _SCALAR_TAGS.get(tag, tag)
+
+    @property
+    def text(self) -> str:
+        """A scalar as written, without quotes."""
+        return str(self._raw.value)
+
+    @property
+    def shown(self) -> str:
+        """The value as a message quotes it."""
+        if self.is_mapping:
+            return "a mapping"
+        if self.is_sequence:
+            return "a list"
+        return "nothing" if self.is_null and not self.text else quoted(self.text)
+
+    @cached_property
+    def items(self) -> tuple[Node, ...]:
+        """The elements of a sequence."""
+        return tuple(Node(raw, f"{self.path}[{i}]") for i, raw in enumerate(self._raw.value))
+
+    @cached_property
+    def entries(self) -> Mapping[str, Entry]:
+        """Key -> entry of a mapping, own keys first, then those merged in with `<<`."""
+        own: dict[str, Entry] = {}
+        merged: dict[str, Entry] = {}
+        for raw_key, raw_value in self._raw.value:
+            if _is_merge(raw_key):
+                for raw_source in raw_value.value if isinstance(raw_value, SequenceNode) else (raw_value,):
+                    for key, entry in Node(raw_source, self.path).entries.items():
+                        merged.setdefault(key, entry)
+            else:
+                key = str(raw_key.value)
+                path = f"{self.path}.{key}" if self.path else key
+                own.setdefault(key, Entry(Node(raw_key, path), Node(raw_value, path)))
+        return own | {key: entry for key, entry in merged.items() if key not in own}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of a mapping, for messages about the key, and its value."""
+
+    key: Node
+    value: Node
+
+
+def parse(data: bytes, problems: Problems) -> Node | None:
+    """The root mapping of a file's content, or None with the reason added to `problems`.
+
+    Whatever `entries` and `items` rely on is checked here, for every node: keys are scalars and unique, merges are of
+    mappings, only core types, no recursion, bounded size.
+    """
+    text = _decode(data, problems)
+    if text is None:
+        return None
+    root = _compose(text, problems)
+    if root is None:
+        return None
+    if not isinstance(root, MappingNode):
+        problems.add(Node(root, ""), f"a system file is a mapping of keys to values, not {Node(root, '').shown}")
+        return None
+    return Node(root, "") if _check_structure(root, problems) else None
+
+
+def _decode(data: bytes, problems: Problems) -> str | None:
+    if len(data) > MAX_FILE_BYTES:
+        problems.add_at(0, 0, "", f"the file has {len(data)} bytes; a system file has at most {MAX_FILE_BYTES}")
+        return None
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        problems.add_at(
+            line, column, "", f"byte {data[error.start]:#04x} is not {encoding[:6].upper().strip('-')} text"
+        )
+        return None
+    if not text.strip():
+        problems.add_at(0, 0, "", "the file is empty")
+        return None
+    return text
+
+
+def _compose(text: str, problems: Problems) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedAnchorWarning)
+            root = YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
+        problems.add_at(line, column, "", _syntax_message(error))
+    except ReaderError as error:
+        before = text[: error.position]
+        column = len(before) - (before.rfind("\n") + 1) + 1
+        code = error.character if isinstance(error.character, int) else ord(str(error.character)[:1] or "\0")
+        problems.add_at(before.count("\n") + 1, column, "", f"not YAML: the character U+{code:04X} is not allowed")
+    except RecursionError:
+        problems.add_at(0, 0, "", "the file nests too many levels of lists or mappings")
+    except (YAMLError, ValueError, IndexError) as error:
+        problems.add_at(0, 0, "", f"not YAML: {' '.join(str(error).split())[:200]}")
+    else:
+        if root is None:
+            problems.add_at(0, 0, "", "the file is empty: it holds comments only")
+        return root
+    return None
+
+
+def _syntax_message(error: MarkedYAMLError) -> str:
+    problem = " ".join(str(error.problem or error.context or "syntax error").split())
+    if "'\\t'" in problem:
+        return "not YAML: a tab stands where only spaces may; indent with spaces"
+    if problem == "but found another document":
+        return "not a system file: it holds several YAML documents; keep one"
+    context = " ".join(str(error.context).split()) if error.context and error.context not in problem else ""
+    return f"not YAML: {problem}{f' ({context})' if context else ''}"
+
+
+def _is_merge(raw_key: Any) -> bool:
+    return str(raw_key.tag) == _CORE + "merge"
+
+
+def _check_structure(root: Any, problems: Problems) -> bool:
+    """Check each distinct node once, depth first; False when the tree must not be walked."""
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+    usable = True
+    stack: list[tuple[Any, Iterator[Any]]] = [(root, iter(_children(root)))]
+    open_nodes.add(id(root))
+    while stack:
+        raw, children = stack[-1]
+        child = next(children, None)
+        if child is not None:
+            if id(child) in open_nodes:
+                problems.add(Node(child, ""), "this anchor contains an alias to itself")
+                return False
+            if id(child) not in sizes:
+                open_nodes.add(id(child))
+                stack.append((child, iter(_children(child))))
+            continue
+        stack.pop()
+        open_nodes.discard(id(raw))
+        usable = _check_node(raw, problems) and usable
+        sizes[id(raw)] = 1 + sum(sizes[id(c)] for c in _children(raw))
+        if sizes[id(raw)] > MAX_EXPANDED_NODES:
+            problems.add(Node(raw, ""), f"aliases expand this to more than {MAX_EXPANDED_NODES} values")
+            return False
+    return usable
+
+
+def _children(raw: Any) -> list[Any]:
+    if isinstance(raw, MappingNode):
+        return [node for pair in raw.value for node in pair]
+    return list(raw.value) if isinstance(raw, SequenceNode) else []
+
+
+def _check_node(raw: Any, problems: Problems) -> bool:
+    if isinstance(raw, ScalarNode):
+        tag = str(raw.tag)
+        if tag in _SCALAR_TAGS or tag in (_CORE + "merge", _CORE + "value", _CORE + "timestamp"):
+            return True
+    elif str(raw.tag) in (_CORE + "map", _CORE + "seq"):
+        return _check_keys(raw, problems) if isinstance(raw, MappingNode) else True
+    problems.add(Node(raw, ""), f"the tag {quoted(str(raw.tag))} is not supported; write plain values")
+    return False
+
+
+def _check_keys(raw: Any, problems: Problems) -> bool:
+    usable = True
+    first_lines: dict[str, int] = {}
+    for key, value in raw.value:
+        if not isinstance(key, ScalarNode):
+            problems.add(Node(key, ""), f"a key must be a word, not {Node(key, '').shown}")
+            usable = False
+        elif _is_merge(key):
+            sources = value.value if isinstance(value, SequenceNode) else [value]
+            for source in sources:
+                if not isinstance(source, MappingNode):
+                    problems.add(Node(source, ""), "<< merges mappings only; give it an alias of a mapping")
+                    usable = False
+        elif key.value in first_lines:
+            message = (
+                f"the key {quoted(key.value)} stands twice in this mapping, first in line {first_lines[key.value]}"
+            )
+            problems.add(Node(key, ""), message)
+        else:
+            first_lines[key.value] = key.start_mark.line + 1
+    return usable
