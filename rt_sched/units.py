@@ -16,7 +16,13 @@ NS_PER_S = 1_000_000_000
 MAX_TIME_NS = 2**62 - 1
 
 _TIME_UNITS = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S, "min": 60 * NS_PER_S}
-_RATE_UNITS = {"mHz": Fraction(1, 1000), "Hz": Fraction(1), "kHz": Fraction(1000), "MHz": Fraction(10**6), "GHz": Fraction(10**9)}
+_RATE_UNITS = {
+    "mHz": Fraction(1, 1000),
+    "Hz": Fraction(1),
+    "kHz": Fraction(1000),
+    "MHz": Fraction(10**6),
+    "GHz": Fraction(10**9),
+}
 _SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:_\d+)*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?(?:/\d+)?)\s*([A-Za-zµ]*)\s*")

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def canonical_digest(message: object) -> bytes:
-    """SHA-256 (32 bytes) over type name, field names and values. Raises TypeError for values without a canonical form."""
+    """SHA-256 (32 bytes) over type name, field names and values; TypeError for values without a canonical form."""
     hasher = hashlib.sha256()
     _feed(hasher, message)
     return hasher.digest()

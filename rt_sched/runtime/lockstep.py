@@ -6,13 +6,14 @@ it on all host cores. Results appear in the order of the schedule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rt_sched.kernels import tables
 from rt_sched.ports import JobContext
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.stage_graph import Finished, StageGraph
 from rt_sched.sim import Simulation
+from rt_sched.trace.records import SampleTable
 
 #: Completed jobs between two clean-ups of messages that no edge holds any more.
 _CLEAN_UP_EVERY = 256
@@ -22,10 +23,16 @@ _ENDING = frozenset({tables.EVENT_SKIP, tables.EVENT_ABORT, tables.EVENT_JOB_LOS
 
 
 def execute(
-    simulation: Simulation, graph: StageGraph, feed: SampleFeed, progress: Callable[[int], None]
+    simulation: Simulation,
+    task_names: Sequence[str],
+    samples: SampleTable,
+    graph: StageGraph,
+    feed: SampleFeed,
+    progress: Callable[[int], None],
 ) -> Iterator[Finished]:
     """Steps the schedule to its end and yields every computed job and decoded sample, in schedule order.
 
+    `samples`: the sensor samples that drive `simulation`, in order of arrival; `feed` hands out the same ones.
     `progress` gets the virtual time in ns. Raises what stage code or the recording raise.
     """
     completed = 0
@@ -34,26 +41,26 @@ def execute(
             if kind == tables.EVENT_SAMPLE:
                 sample = tables.FIRST_SAMPLE - message
                 while feed.position <= sample:
-                    graph.add_sample(feed.position, simulation.capture_ns(feed.position), feed.next())
+                    graph.add_sample(feed.position, int(samples.capture_ns[feed.position]), feed.next())
             elif kind in _BINDING:
-                graph.bind(job, simulation.inputs(job))
+                graph.bind(job, simulation.inputs[job], simulation.now_ns)
             elif kind == tables.EVENT_COMPLETE:
-                graph.complete(job, task, _context(simulation, job))
+                graph.complete(job, task, _context(simulation, task_names[task], job))
                 completed += 1
             elif kind in _ENDING:
                 graph.discard(job)
         if completed >= _CLEAN_UP_EVERY:
             completed = 0
-            graph.forget_except(simulation.live_messages())
+            graph.forget_except(simulation.held_messages())
             progress(simulation.now_ns)
         yield from graph.finished(wait=False)
     yield from graph.finished(wait=True)
 
 
-def _context(simulation: Simulation, job: int) -> JobContext:
-    row = simulation.job(job)
+def _context(simulation: Simulation, task: str, job: int) -> JobContext:
+    row = simulation.jobs[job]
     return JobContext(
-        task=simulation.task_names[row["task"]],
+        task=task,
         number=int(row["number"]),
         arrival_ns=int(row["arrival_ns"]),
         start_ns=int(row["start_ns"]),

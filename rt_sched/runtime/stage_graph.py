@@ -43,7 +43,9 @@ class NoData:
 
 
 class StageFailure(RtSchedError):
-    """Stage code raised something it should not have."""
+    """Stage code raised something it should not have: a defect of the stage, not of the user's input."""
+
+    is_defect = True
 
     def __init__(self, task: str, stage: str, job: int, error: Exception) -> None:
         super().__init__(f"stage {stage} of task {task} failed in job {job}: {type(error).__name__}: {error}")
@@ -51,13 +53,25 @@ class StageFailure(RtSchedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A computed job (`job` >= 0) or a decoded sample (`job` is its message id, < -1)."""
+class FinishedJob:
+    """A computed job: its row in the job table, its task's index, its times and what it published."""
 
     job: int
     task: int
-    context: JobContext | None
+    context: JobContext
     result: Outputs | NoData
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedSample:
+    """A decoded sample: its row in the sample table, when the first job read it, and what it holds."""
+
+    sample: int
+    read_ns: int
+    result: Outputs | NoData
+
+
+Finished = FinishedJob | FinishedSample
 
 
 class StageGraph:
@@ -78,18 +92,18 @@ class StageGraph:
         self._samples: dict[int, Node] = {}
         self._bound: dict[int, dict[int, Node]] = {}
         self._last_of_task: dict[int, Node] = {}
-        self._outbox: deque[tuple[int, int, JobContext | None, Node]] = deque()
+        self._outbox: deque[tuple[Node, Callable[[Outputs | NoData], Finished]]] = deque()
 
     def add_sample(self, sample: int, capture_ns: int, message: RecordedMessage) -> None:
         """Makes a delivered sample known; it is decoded when the first job reads it."""
         self._samples[_FIRST_SAMPLE - sample] = Node(lambda _: self._decoded(message, capture_ns), ())
 
-    def bind(self, job: int, inputs: npt.NDArray[np.int64]) -> None:
+    def bind(self, job: int, inputs: npt.NDArray[np.int64], now_ns: int) -> None:
         """Keeps hold of the messages that `job` reads; called at its arrival and again at its start."""
         bound = self._bound.setdefault(job, {})
         for slot, message in enumerate(inputs):
             if message != _NO_MESSAGE and slot not in bound:
-                bound[slot] = self._node(int(message))
+                bound[slot] = self._node(int(message), now_ns)
 
     def discard(self, job: int) -> None:
         """Lets go of a job that will not complete."""
@@ -109,14 +123,14 @@ class StageGraph:
         if stage.stateful:
             self._last_of_task[task_index] = node
         self._nodes[job] = node
-        self._outbox.append((job, task_index, context, node))
+        self._outbox.append((node, lambda result: FinishedJob(job, task_index, context, result)))
         self._dataflow.submit(node)
 
     def finished(self, *, wait: bool) -> Iterator[Finished]:
         """Computed jobs and samples, in the order of the schedule; all that are left when `wait`."""
-        while self._outbox and (wait or self._outbox[0][3].done):
-            job, task, context, node = self._outbox.popleft()
-            yield Finished(job, task, context, self._dataflow.wait(node))
+        while self._outbox and (wait or self._outbox[0][0].done):
+            node, finished = self._outbox.popleft()
+            yield finished(self._dataflow.wait(node))
 
     def forget_except(self, live: npt.NDArray[np.int64]) -> None:
         """Drops every message that no edge holds any more; `live`: message ids in registers and queues."""
@@ -124,11 +138,12 @@ class StageGraph:
         self._nodes = {message: node for message, node in self._nodes.items() if message in keep}
         self._samples = {message: node for message, node in self._samples.items() if message in keep}
 
-    def _node(self, message: int) -> Node:
+    def _node(self, message: int, now_ns: int) -> Node:
         node = self._nodes.get(message)
         if node is None:
             node = self._nodes[message] = self._samples.pop(message)
-            self._outbox.append((message, -1, None, node))
+            sample = _FIRST_SAMPLE - message
+            self._outbox.append((node, lambda result: FinishedSample(sample, now_ns, result)))
             self._dataflow.submit(node)
         return node
 
@@ -140,7 +155,14 @@ class StageGraph:
         return Outputs({None: dataclasses.replace(decoded, capture_time_ns=capture_ns)})
 
 
-def _run_job(task: Task, stage: Stage, context: JobContext, results: Mapping[int, Outputs | NoData]) -> Outputs | NoData:
+def samples_read(inputs: npt.NDArray[np.int64]) -> list[int]:
+    """Rows of the sample table among the message ids that a job read."""
+    return [_FIRST_SAMPLE - int(message) for message in inputs if message <= _FIRST_SAMPLE]
+
+
+def _run_job(
+    task: Task, stage: Stage, context: JobContext, results: Mapping[int, Outputs | NoData]
+) -> Outputs | NoData:
     """One job: gather inputs, run the stage's lifecycle for a job, check and digest what it publishes."""
     values: dict[str, Any] = {}
     for slot, port in enumerate(task.inputs):

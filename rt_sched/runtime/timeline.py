@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rt_sched.errors import DataError
 from rt_sched.model import ArrivalClock, Sensor
 from rt_sched.ports import Recording
-from rt_sched.trace.records import SampleTable
+from rt_sched.trace.records import SampleStatus, SampleTable
 from rt_sched.units import NS_PER_S, format_ns
 
 Int64 = npt.NDArray[np.int64]
@@ -106,6 +106,7 @@ def build_timeline(recording: Recording, sensors: Sequence[Sensor], topic_of: Ma
         arrival_ns=arrival[order] - origin,
         capture_ns=capture[order] - origin,
         number=_running_numbers(sensor_column[order]),
+        status=np.full(len(order), SampleStatus.WAITING, np.int8),
     )
     return Timeline(origin, samples, index[order], tuple(intake), tuple(notes))
 
@@ -145,7 +146,9 @@ def _place(sensor: Sensor, gathered: _Stamps, notes: list[str]) -> tuple[Int64, 
         shift = int(np.percentile(log - capture, 1, method="lower")) - sensor.latency_ns
         capture = capture + shift
         usual = int(np.median(log - capture))
-        notes.append(f"{sensor.name}: capture stamps are on another clock than log times; shifted by {format_ns(shift)}")
+        notes.append(
+            f"{sensor.name}: capture stamps are on another clock than log times; shifted by {format_ns(shift)}"
+        )
     keep = np.abs((log - capture) - usual) <= STAMP_TOLERANCE_NS
     newest = np.maximum.accumulate(np.where(keep, capture, np.iinfo(np.int64).min))
     keep[1:] &= capture[1:] >= newest[:-1]

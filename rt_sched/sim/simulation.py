@@ -56,6 +56,15 @@ class Simulation:
         """int64[n jobs, max slots]: messages read by all jobs so far; valid until the simulation goes on."""
         return self._machine.inputs[: int(self._clock["jobs"])]
 
+    @property
+    def horizon_ns(self) -> int:
+        """Where the run ends."""
+        return self._given.horizon_ns
+
+    def held_messages(self) -> npt.NDArray[np.int64]:
+        """Ids of all messages that a job may still come to read, with some that none will read any more."""
+        return np.unique(np.concatenate((self._machine.edges["register"], self._machine.rings)))
+
     def step(self) -> npt.NDArray[np.void] | None:
         """Process the next instant at which anything happens.
 

@@ -1,0 +1,247 @@
+"""Replay: a recording in, a run folder out."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from rt_sched.app.fault_args import parse_faults
+from rt_sched.app.manifest import make_manifest
+from rt_sched.app.replay_frames import annotated_frames
+from rt_sched.app.replay_watch import ReplayWatch
+from rt_sched.app.run_folder import RunFolder, next_free
+from rt_sched.app.shipped import resolve
+from rt_sched.app.stages import ImportedStages
+from rt_sched.app.summary import make_summary
+from rt_sched.app.systems import stage_context, system_for
+from rt_sched.errors import ConfigError, DataError, Problem
+from rt_sched.lowering import check_plan, lower
+from rt_sched.messages import EncodedImage
+from rt_sched.model import CauseEffectChain, Plan, System
+from rt_sched.planner import POLICIES, make_plan
+from rt_sched.ports import Recording, Stage
+from rt_sched.record.mcap_writer import OutputRecorder
+from rt_sched.record.perfetto import write_perfetto
+from rt_sched.report.run_data import ChainResult, RunReport
+from rt_sched.report.run_report import render_run_report
+from rt_sched.runtime.dataflow import Dataflow
+from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.lockstep import execute
+from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs, StageGraph, samples_read
+from rt_sched.runtime.timeline import Timeline, build_timeline
+from rt_sched.sim import Simulation
+from rt_sched.trace.chains import ChainMeasurement, measure_chain
+from rt_sched.trace.records import Trace, schedule_sha256
+from sensors import open_recording
+from sensors.mapping import SensorPattern, TopicMapping, match_topics
+
+
+class Progress(Protocol):
+    """Where a long job says how far it is."""
+
+    def step(self, text: str) -> None: ...
+    def advance(self, done_ns: int, total_ns: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """What the user asked for. `system`, `policy`, `threads`, `output`: None for the default."""
+
+    log: str
+    system: str | None = None
+    policy: str | None = None
+    seed: int = 0
+    threads: int | None = None
+    faults: tuple[str, ...] = ()
+    output: Path | None = None
+    salvage: bool = False
+    command: str = "rt-sched replay"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """`folder`: the finished run folder. `summary`, `manifest`: the documents in it. `wall_s`: seconds on this host."""
+
+    folder: Path
+    summary: dict[str, Any]
+    manifest: dict[str, Any]
+    wall_s: float
+
+
+def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
+    """The whole job. Raises RtSchedError for anything the user can mend; then no run folder is left."""
+    began = time.monotonic()
+    if request.policy is not None and request.policy not in POLICIES:
+        raise ConfigError([Problem("--policy", 0, 0, request.policy, f"valid: {', '.join(POLICIES)}")])
+    log = resolve(request.log)
+    target = request.output or next_free(Path("runs"), log.stem)
+    with ExitStack() as stack:
+        progress.step("reading the recording")
+        recording = open_recording(log, salvage=request.salvage)
+        stack.callback(recording.close)
+        stages_known = ImportedStages()
+        system, system_path = system_for(request.system, recording, stages_known)
+        faults = parse_faults(request.faults, system)
+        mapping = _map_topics(system, recording)
+        plan = _checked_plan(system, request.policy)
+        folder = stack.enter_context(RunFolder(target)).path
+        timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
+        progress.step("starting the stages")
+        stages = stack.enter_context(_started(system, stages_known))
+        simulation = Simulation(
+            lower(
+                system,
+                plan,
+                timeline.samples,
+                seed=request.seed,
+                faults=faults,
+                horizon_ns=_horizon_ns(system, timeline),
+            )
+        )
+        watch = ReplayWatch(system, timeline.samples)
+        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=timeline.origin_ns))
+        threads = request.threads or os.cpu_count() or 1
+        progress.step("replaying")
+        _replay(simulation, system, stages, recording, mapping, timeline, threads, watch, recorder, progress)
+        progress.step("writing the run folder")
+        trace = simulation.trace()
+        published = np.ones(len(trace.jobs), bool)
+        published[watch.refused_rows] = False
+        measurements = [
+            (chain, measure_chain(trace, chain.path, published)) for chain in system.chains if _runs(chain, mapping)
+        ]
+        summary = make_summary(
+            system=system,
+            plan=plan,
+            trace=trace,
+            chains=measurements,
+            recording=recording,
+            mapping=mapping,
+            timeline=timeline,
+            faults=faults,
+            watch=watch,
+        )
+        manifest = make_manifest(
+            inputs=[(request.log, log), *([(request.system, system_path)] if request.system and system_path else [])],
+            command=request.command,
+            options={"seed": request.seed, "policy": plan.policy, "clock": "lockstep", "tier": "modelled"},
+            schedule_sha256=schedule_sha256(trace),
+            outputs_sha256=watch.outputs_sha256,
+        )
+        recorder.close()
+        _write_folder(folder, system, trace, measurements, summary, manifest, watch)
+    return ReplayResult(target, summary, manifest, time.monotonic() - began)
+
+
+def _map_topics(system: System, recording: Recording) -> TopicMapping:
+    patterns = {sensor.name: SensorPattern(sensor.kind.value, sensor.topics) for sensor in system.sensors}
+    mapping = match_topics(recording.topics, patterns)
+    if not mapping.sensor_to_topic:
+        topics = ", ".join(f"{topic.name} ({topic.schema})" for topic in recording.topics) or "none"
+        raise DataError(
+            f"{recording.path}: no topic belongs to a sensor of system {system.name}; topics in the recording: {topics}"
+        )
+    return mapping
+
+
+def _checked_plan(system: System, policy: str | None) -> Plan:
+    plan = make_plan(system, policy)
+    problems = check_plan(system, plan)
+    if problems:
+        raise ConfigError([Problem("plan", 0, 0, "", problem) for problem in problems])
+    return plan
+
+
+def _horizon_ns(system: System, timeline: Timeline) -> int:
+    """Long enough for the jobs of the last samples to meet their deadlines."""
+    return timeline.last_arrival_ns + max(task.deadline_ns for task in system.tasks) + 1
+
+
+@contextmanager
+def _started(system: System, catalogue: ImportedStages) -> Iterator[list[Stage]]:
+    """All stages, started; stopped again whatever happens."""
+    with ExitStack() as stack:
+        stages: list[Stage] = []
+        for task in system.tasks:
+            stage = catalogue.create(task)
+            stage.start(stage_context(system, task))
+            stack.callback(stage.stop)
+            stages.append(stage)
+        yield stages
+
+
+def _replay(
+    simulation: Simulation,
+    system: System,
+    stages: Sequence[Stage],
+    recording: Recording,
+    mapping: TopicMapping,
+    timeline: Timeline,
+    threads: int,
+    watch: ReplayWatch,
+    recorder: OutputRecorder,
+    progress: Progress,
+) -> None:
+    """The main loop: the schedule runs ahead, stages compute behind it, results are recorded in schedule order."""
+    topics = [mapping.sensor_to_topic.get(sensor.name) for sensor in system.sensors]
+    task_names = [task.name for task in system.tasks]
+    feed = SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline)
+    with Dataflow(threads, in_flight=64 * threads) as dataflow:
+        graph = StageGraph(system, stages, dataflow, recording.decode)
+        for finished in execute(
+            simulation,
+            task_names,
+            timeline.samples,
+            graph,
+            feed,
+            lambda now_ns: progress.advance(now_ns, simulation.horizon_ns),
+        ):
+            if isinstance(finished, FinishedJob):
+                watch.see_job(finished, samples_read(simulation.inputs[finished.job]))
+                for port, message in _published(finished.result):
+                    recorder.add(finished.context.finish_ns, task_names[finished.task], str(port), message)
+            else:
+                watch.see_sample(finished.sample, finished.result)
+                topic = topics[int(timeline.samples.sensor[finished.sample])]
+                for _, message in _published(finished.result):
+                    if isinstance(message, EncodedImage) and topic is not None:
+                        recorder.add_image(finished.read_ns, topic, message)
+
+
+def _published(result: Outputs | NoData) -> Iterable[tuple[str | None, Any]]:
+    return result.ports.items() if isinstance(result, Outputs) else ()
+
+
+def _runs(chain: CauseEffectChain, mapping: TopicMapping) -> bool:
+    return chain.path[0] in mapping.sensor_to_topic
+
+
+def _write_folder(
+    folder: Path,
+    system: System,
+    trace: Trace,
+    measurements: Sequence[tuple[CauseEffectChain, ChainMeasurement]],
+    summary: dict[str, Any],
+    manifest: dict[str, Any],
+    watch: ReplayWatch,
+) -> None:
+    write_perfetto(trace, folder / "trace.pftrace", chains={chain.name: chain.path for chain in system.chains})
+    report = RunReport(
+        summary=summary,
+        manifest=manifest,
+        trace=trace,
+        chains=[ChainResult(chain, measurement) for chain, measurement in measurements],
+        arbiter=watch.decisions,
+        frames=annotated_frames(watch),
+    )
+    (folder / "report.html").write_text(render_run_report(report), encoding="utf-8")
+    for name, document in (("summary.json", summary), ("manifest.json", manifest)):
+        (folder / name).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,101 @@
+"""What a replay keeps of the outputs that pass by: the arbiter's decisions, frames to show, refused data, one hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+
+from rt_sched.messages import ArbiterDecision, Detections2D, EncodedImage
+from rt_sched.model import SensorKind, System
+from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs
+from rt_sched.trace.records import SampleTable
+
+#: Frames that the report shows of each camera, and cameras that it shows.
+FRAMES_PER_CAMERA = 3
+CAMERAS_SHOWN = 8
+
+
+class ReplayWatch:
+    """Feed it every `Finished` in order, then read its attributes.
+
+    `decisions`: (finish_ns, decision) of the arbiter. `images`: (camera, capture_ns) -> recorded frame, for the frames
+    chosen in advance; `detections`: the same keys -> boxes. `refused_samples`: rows of the sample table whose data was
+    refused; `undecodable`: how many per sensor. `refused_rows`: rows of the job table of completed jobs that published
+    nothing because a stage refused its input or had none; `refused_jobs`: how many per task.
+    `reasons`: per sensor or task the first reason given.
+    """
+
+    def __init__(self, system: System, samples: SampleTable) -> None:
+        self._system = system
+        self._samples = samples
+        self._wanted = _chosen_frames(system, samples)
+        self._arbiter = system.safety.arbiter if system.safety else None
+        self._hash = hashlib.sha256()
+        self.decisions: list[tuple[int, ArbiterDecision]] = []
+        self.images: dict[tuple[str, int], EncodedImage] = {}
+        self.detections: dict[tuple[str, int], Detections2D] = {}
+        self.refused_samples: set[int] = set()
+        self.refused_rows: list[int] = []
+        self.undecodable: Counter[str] = Counter()
+        self.refused_jobs: Counter[str] = Counter()
+        self.reasons: dict[str, str] = {}
+
+    @property
+    def outputs_sha256(self) -> str:
+        """Over task name, job number and output digest of every completed job, in the order of the schedule."""
+        return self._hash.hexdigest()
+
+    def see_sample(self, sample: int, result: Outputs | NoData) -> None:
+        """A decoded sample, or the reason why it could not be decoded."""
+        sensor = self._system.sensors[int(self._samples.sensor[sample])].name
+        if isinstance(result, NoData):
+            self._refuse_sample(sample, result.reason)
+            return
+        key = (sensor, int(self._samples.capture_ns[sample]))
+        message = result.ports[None]
+        if key in self._wanted and isinstance(message, EncodedImage):
+            self.images[key] = message
+
+    def see_job(self, finished: FinishedJob, sensor_samples: Sequence[int]) -> None:
+        """A computed job; `sensor_samples`: the samples that it read directly."""
+        task, context, result = self._system.tasks[finished.task].name, finished.context, finished.result
+        self._hash.update(f"{task}#{context.number}:".encode())
+        if isinstance(result, NoData):
+            self._hash.update(f"no data from {result.source};".encode())
+            self.refused_jobs[task] += 1
+            self.refused_rows.append(finished.job)
+            self.reasons.setdefault(task, result.reason)
+            if result.source == "stage":
+                for sample in sensor_samples:
+                    self._refuse_sample(sample, result.reason)
+            return
+        self._hash.update(result.digest)
+        for message in result.ports.values():
+            if isinstance(message, ArbiterDecision) and task == self._arbiter:
+                self.decisions.append((context.finish_ns, message))
+            elif isinstance(message, Detections2D):
+                key = (message.camera, message.capture_time_ns)
+                if key in self._wanted:
+                    self.detections[key] = message
+
+    def _refuse_sample(self, sample: int, reason: str) -> None:
+        if sample in self.refused_samples:
+            return
+        self.refused_samples.add(sample)
+        sensor = self._system.sensors[int(self._samples.sensor[sample])].name
+        self.undecodable[sensor] += 1
+        self.reasons.setdefault(sensor, reason)
+
+
+def _chosen_frames(system: System, samples: SampleTable) -> frozenset[tuple[str, int]]:
+    """Evenly spaced frames of each camera, by (camera, capture_ns)."""
+    chosen: set[tuple[str, int]] = set()
+    cameras = [i for i, sensor in enumerate(system.sensors) if sensor.kind is SensorKind.CAMERA][:CAMERAS_SHOWN]
+    for index in cameras:
+        captures = samples.capture_ns[samples.sensor == index]
+        for part in range(FRAMES_PER_CAMERA):
+            if len(captures):
+                position = (2 * part + 1) * len(captures) // (2 * FRAMES_PER_CAMERA)
+                chosen.add((system.sensors[index].name, int(captures[position])))
+    return frozenset(chosen)

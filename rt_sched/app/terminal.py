@@ -1,0 +1,184 @@
+"""What people see while a job runs and when it is done: everything on stderr but the final table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from rt_sched.units import NS_PER_S, format_ms
+
+if TYPE_CHECKING:
+    from rt_sched.app.replay import ReplayResult
+
+_STATUS_STYLE = {"ok": "bold green", "incomplete": "bold yellow", "assumption_violated": "bold yellow"}
+
+
+class Terminal:
+    """Progress bar on a terminal, one line per step elsewhere; silent on stdout when `quiet`."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._err = Console(stderr=True)
+        width = None if sys.stdout.isatty() else 120
+        self._out = Console(stderr=quiet, width=width, highlight=False)
+        self._bar: Progress | None = None
+
+    def step(self, text: str) -> None:
+        """A new part of the job begins."""
+        self._end_bar()
+        if self._err.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+                console=self._err,
+                transient=True,
+            )
+            self._bar.add_task(text, total=None)
+            self._bar.start()
+        else:
+            self._err.print(f"{text} ...", style="dim")
+
+    def advance(self, done_ns: int, total_ns: int) -> None:
+        """Virtual time reached, of the whole."""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done_ns, total=total_ns)
+
+    def close(self) -> None:
+        """Leaves the terminal as it was."""
+        self._end_bar()
+
+    def _end_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def show_replay(self, result: ReplayResult) -> None:
+        """The tables at the end of a replay."""
+        summary = result.summary
+        self._out.print(_chain_table(summary))
+        self._out.print(_task_table(summary))
+        self._out.print(_topic_table(summary))
+        for fault in summary["faults"]:
+            self._out.print(_fault_line(fault))
+        for note in summary["notes"]:
+            self._out.print(Text(f"note: {note}", style="yellow"))
+        self._out.print(_verdict(summary, result.wall_s))
+        self._out.print(Text(f"report    {result.folder / 'report.html'}"))
+        self._out.print(Text(f"schedule  {result.manifest['schedule_sha256']}", style="dim"))
+        self._out.print(Text(f"outputs   {result.manifest['outputs_sha256']}", style="dim"))
+
+    def show_info(self, document: Mapping[str, Any]) -> None:
+        """The table of a recording's topics."""
+        table = Table(title=document["path"], title_justify="left", box=None, pad_edge=False)
+        for header in ("topic", "schema", "kind"):
+            table.add_column(header, overflow="fold")
+        for header in ("messages", "rate Hz", "jitter ms", "gaps", "undecodable"):
+            table.add_column(header, justify="right")
+        for topic in document["topics"]:
+            table.add_row(
+                *(Text(topic[key]) for key in ("name", "schema", "kind")),
+                str(topic["messages"]),
+                "–" if topic["rate_hz"] is None else f"{topic['rate_hz']:.2f}",
+                format_ms(topic["jitter_ns"]),
+                str(topic["gaps"]),
+                str(topic["undecodable"]),
+            )
+        self._out.print(table)
+        if document["damage"]:
+            self._out.print(Text(f"damaged: {document['damage']}", style="bold yellow"))
+
+
+def _columns(table: Table, text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+    for header in text:
+        table.add_column(header, overflow="fold")
+    for header in numbers:
+        table.add_column(header, justify="right")
+    return table
+
+
+def _over(value_ns: int | None, limit_ns: int | None) -> str:
+    return "red" if value_ns is not None and limit_ns is not None and value_ns > limit_ns else ""
+
+
+def _chain_table(summary: Mapping[str, Any]) -> Table:
+    table = _columns(
+        Table(title="Chains (ms)", title_justify="left", box=None, pad_edge=False),
+        ("chain",),
+        ("samples", "reaction max", "limit", "latency p50", "latency max", "limit", "data age max", "limit"),
+    )
+    for chain in summary["chains"]:
+        row = [Text(chain["name"]), Text(str(chain["outputs"]))]
+        row.append(
+            Text(format_ms(chain["reaction_max_ns"]), style=_over(chain["reaction_max_ns"], chain["reaction_limit_ns"]))
+        )
+        row.append(Text(format_ms(chain["reaction_limit_ns"], 0)))
+        row.append(Text(format_ms(chain["latency_p50_ns"])))
+        row.append(
+            Text(format_ms(chain["latency_max_ns"]), style=_over(chain["latency_max_ns"], chain["latency_limit_ns"]))
+        )
+        row.append(Text(format_ms(chain["latency_limit_ns"], 0)))
+        row.append(
+            Text(format_ms(chain["data_age_max_ns"]), style=_over(chain["data_age_max_ns"], chain["data_age_limit_ns"]))
+        )
+        row.append(Text(format_ms(chain["data_age_limit_ns"], 0)))
+        table.add_row(*row)
+    return table
+
+
+def _task_table(summary: Mapping[str, Any]) -> Table:
+    table = _columns(
+        Table(title="Tasks (response in ms)", title_justify="left", box=None, pad_edge=False),
+        ("task", "runs on"),
+        ("jobs", "misses", "drops", "p99", "max", "deadline"),
+    )
+    for task in summary["tasks"]:
+        table.add_row(
+            Text(task["name"]),
+            Text(task["pe"]),
+            str(task["jobs"]),
+            Text(str(task["misses"]), style="red" if task["misses"] else ""),
+            Text(str(task["drops"]), style="yellow" if task["drops"] else ""),
+            format_ms(task["response_p99_ns"]),
+            format_ms(task["response_max_ns"]),
+            format_ms(task["deadline_ns"]),
+        )
+    return table
+
+
+def _topic_table(summary: Mapping[str, Any]) -> Table:
+    table = _columns(
+        Table(title="Messages", title_justify="left", box=None, pad_edge=False),
+        ("topic", "sensor"),
+        ("recorded", "delivered", "dropped", "undecodable", "lost to faults", "unmapped"),
+    )
+    for topic in summary["topics"]:
+        counts = ("recorded", "delivered", "dropped", "undecodable", "lost_to_faults", "unmapped")
+        table.add_row(Text(topic["name"]), Text(topic["sensor"] or "–"), *(str(topic[key]) for key in counts))
+    return table
+
+
+def _fault_line(fault: Mapping[str, Any]) -> Text:
+    detected, recovered = fault["detected_after_ns"], fault["recovered_after_ns"]
+    words = f"fault {fault['fault']} at {fault['time_ns'] / NS_PER_S:.3f} s: "
+    words += "not detected" if detected is None else f"detected after {format_ms(detected, 1)} ms"
+    words += ", not recovered" if recovered is None else f", recovered after {format_ms(recovered, 1)} ms"
+    return Text(words, style="yellow" if recovered is None else "")
+
+
+def _verdict(summary: Mapping[str, Any], wall_s: float) -> Text:
+    status = summary["status"]
+    text = Text()
+    text.append(status, style=_STATUS_STYLE.get(status, "bold red"))
+    text.append(f"  {summary['reason']}")
+    text.append(
+        f"  ({summary['duration_ns'] / NS_PER_S:.2f} s of driving in {wall_s:.1f} s; durations are modelled)",
+        style="dim",
+    )
+    return text

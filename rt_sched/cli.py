@@ -1,0 +1,221 @@
+"""The command line: arguments in, exit code out. Each command's work lies in `rt_sched.app`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import click
+import typer
+
+from rt_sched import __version__
+from rt_sched.errors import ConfigError, RtSchedError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_UNKNOWN, EXIT_DEFECT, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+app = typer.Typer(
+    name="rt-sched",
+    help="Deadline-aware scheduling of perception pipelines: one system file, one plan.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Log = Annotated[
+    str, typer.Argument(metavar="LOG", help="A recording (MCAP or rosbag), or the short name of a shipped one.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout; all else goes to stderr.")]
+Salvage = Annotated[bool, typer.Option("--salvage", help="Read what can be read of a damaged recording.")]
+
+
+@app.command()
+def replay(
+    log: Log,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system",
+            "-s",
+            metavar="FILE",
+            help="System file, or the short name of an example.",
+            show_default="made from the recording, as init does",
+        ),
+    ] = None,
+    policy: Annotated[str | None, typer.Option(help="rms, dm or edf.", show_default="the system file's")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the modelled execution times.")] = 0,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Host threads; changes no result.", show_default="one per core")
+    ] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND:NAME@TIME",
+            help="Lose a camera, lidar, imu or device, such as camera:front_wide@1.5s. Repeatable.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Run folder.", show_default="runs/LOG, numbered"),
+    ] = None,
+    salvage: Salvage = False,
+    as_json: Json = False,
+) -> None:
+    """Replay a recording through its pipelines, in lockstep with modelled devices."""
+    from rt_sched.app import replay as job
+    from rt_sched.app.terminal import Terminal
+
+    request = job.ReplayRequest(
+        log=log,
+        system=system,
+        policy=policy,
+        seed=seed,
+        threads=threads,
+        faults=tuple(fault or ()),
+        output=output,
+        salvage=salvage,
+        command=_command_line(),
+    )
+    terminal = Terminal(quiet=as_json)
+    result = job.run_replay(request, terminal)
+    if as_json:
+        _print_json(result.summary)
+    else:
+        terminal.show_replay(result)
+    raise typer.Exit(EXIT_CODES[result.summary["status"]])
+
+
+@app.command()
+def init(
+    log: Log,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Where to write.", show_default="standard output"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    salvage: Salvage = False,
+) -> None:
+    """Write a system file for a recording; what had to be guessed is marked in it."""
+    from rt_sched.app.init import write_system_for
+
+    text = write_system_for(log, salvage=salvage, output=output, overwrite=force)
+    if output is None:
+        sys.stdout.write(text)
+
+
+@app.command()
+def info(log: Log, salvage: Annotated[bool, typer.Option(hidden=True)] = True, as_json: Json = False) -> None:
+    """Show what a recording holds: topics, types, rates, jitter, gaps, damage."""
+    from rt_sched.app.info import recording_info
+    from rt_sched.app.terminal import Terminal
+
+    document = recording_info(log, salvage=salvage)
+    if as_json:
+        _print_json(document)
+    else:
+        Terminal(quiet=False).show_info(document)
+
+
+@app.command()
+def examples(as_json: Json = False) -> None:
+    """List the system files and logs that ship; their short names can stand for the files."""
+    from rt_sched.app.shipped import shipped_files
+
+    found = {name: str(path) for name, path in shipped_files().items()}
+    if as_json:
+        _print_json({"schema": "rt-sched/examples/1", "files": [{"name": n, "path": p} for n, p in found.items()]})
+    else:
+        for name, path in found.items():
+            typer.echo(f"{name:24}  {path}")
+
+
+@app.command("compile")
+def compile_kernels() -> None:
+    """Compile all kernels into the cache, so that no later command waits for it."""
+    from rt_sched.app.warm_up import compile_all
+
+    compile_all(lambda text: typer.echo(text, err=True))
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(f"rt-sched {__version__}")
+        raise typer.Exit
+
+
+EXIT_CODES = {
+    "ok": EXIT_OK,
+    "deadline_miss": EXIT_NO,
+    "bound_violated": EXIT_NO,
+    "assumption_violated": EXIT_UNKNOWN,
+    "incomplete": EXIT_UNKNOWN,
+    "failed": EXIT_DEFECT,
+}
+
+
+def main() -> NoReturn:
+    """Entry point of the console script."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = app(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.UsageError as error:
+        error.show()
+        code = EXIT_USAGE
+    except (KeyboardInterrupt, click.Abort):
+        _report_error("interrupted", ())
+        code = EXIT_INTERRUPTED
+    except ConfigError as error:
+        count = len(error.problems)
+        _report_error(f"{count} problem{'s' if count > 1 else ''} found", [str(problem) for problem in error.problems])
+        code = EXIT_USAGE
+    except RtSchedError as error:
+        _report_error(str(error), ())
+        code = EXIT_DEFECT if getattr(error, "is_defect", False) else EXIT_USAGE
+    except BrokenPipeError:
+        code = EXIT_OK
+    except Exception as error:
+        _report_error(f"internal error: {type(error).__name__}: {error} (traceback in {_write_traceback()})", ())
+        code = EXIT_DEFECT
+    sys.exit(code if isinstance(code, int) else EXIT_OK)
+
+
+def _report_error(message: str, details: Any) -> None:
+    for detail in details:
+        print(detail, file=sys.stderr)
+    print(f"rt-sched: {message}", file=sys.stderr)
+    if "--json" in sys.argv[1:]:
+        _print_json({"schema": "rt-sched/error/1", "status": "failed", "message": message, "problems": list(details)})
+
+
+def _write_traceback() -> str:
+    with tempfile.NamedTemporaryFile("w", prefix="rt-sched-", suffix=".log", delete=False, encoding="utf-8") as file:
+        traceback.print_exc(file=file)
+    return file.name
+
+
+def _print_json(document: Any) -> None:
+    json.dump(document, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def _command_line() -> str:
+    import shlex
+
+    return shlex.join(["rt-sched", *sys.argv[1:]])
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(143)
