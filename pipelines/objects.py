@@ -1,0 +1,153 @@
+"""The list of tracked objects: one Kalman filter each, labels, and who saw them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from pipelines.tracking import TrackFilter
+from rt_sched.messages import SensorView, TrackedObjects
+
+Float = npt.NDArray[np.float64]
+
+#: Typical length, width, height in metres, for objects that only a camera has seen.
+TYPICAL_SIZE_M = {
+    "person": (0.6, 0.6, 1.7),
+    "bicycle": (1.8, 0.6, 1.6),
+    "motorcycle": (2.2, 0.8, 1.5),
+    "car": (4.5, 1.8, 1.5),
+    "bus": (11.0, 2.5, 3.2),
+    "truck": (8.0, 2.5, 3.2),
+}
+
+#: Label of an object that no camera has named.
+UNKNOWN = "unknown"
+
+#: Speed that a new object may have relative to the vehicle, one standard deviation.
+_NEW_VELOCITY_SIGMA_M_S = 12.0
+
+#: Older votes for a label count less with every new one.
+_LABEL_MEMORY = 0.9
+
+
+@dataclass(slots=True, eq=False)
+class TrackedObject:
+    """What is known of one object beside its filter.
+
+    `face`: -1 when the filter follows the object's rear end (smallest x), +1 its front end. The near end is what a
+    LiDAR sees in every sweep; the far end comes and goes, and a centre would move with it.
+    `size_m`: extent along the vehicle's axes and height. `hits`: measurements so far.
+    """
+
+    track_id: int
+    face: int
+    size_m: Float
+    last_seen_ns: int = 0
+    lidar_seen_ns: int | None = None
+    hits: int = 0
+    votes: dict[str, float] = field(default_factory=dict)
+    camera_score: float = 0.0
+    seen_by: set[str] = field(default_factory=set)
+
+    @property
+    def label(self) -> str:
+        """The class with the most votes, the first by name among equals."""
+        return min(self.votes, key=lambda name: (-self.votes[name], name)) if self.votes else UNKNOWN
+
+    @property
+    def score(self) -> float:
+        """The latest detection's score; without one, 1 - 1 / (1 + hits)."""
+        return self.camera_score if self.votes else 1.0 - 1.0 / (1.0 + self.hits)
+
+    def vote(self, name: str, score: float) -> None:
+        """A camera calls the object `name`."""
+        for label in self.votes:
+            self.votes[label] *= _LABEL_MEMORY
+        self.votes[name] = self.votes.get(name, 0.0) + score
+        self.camera_score = score
+
+
+class ObjectList:
+    """All objects, published or not. `items[i]` belongs to row i of `filter`; both in the order of identifiers."""
+
+    def __init__(self, acceleration_psd_m2_s3: float, confirm_hits: int) -> None:
+        self.filter = TrackFilter(acceleration_psd_m2_s3)
+        self.items: list[TrackedObject] = []
+        self._confirm_hits = confirm_hits
+        self._next_id = 1
+
+    def begin_cycle(self, dt_s: float, yaw_rate_rad_s: float, ego_acceleration_m_s2: float) -> None:
+        """Carries all objects to the new instant, seen by nobody yet."""
+        self.filter.predict(dt_s, yaw_rate_rad_s, ego_acceleration_m_s2)
+        for item in self.items:
+            item.seen_by.clear()
+
+    def add(self, end_m: Float, covariance: Float, face: int, size_m: Float) -> TrackedObject:
+        """A new object whose `face` end lies at `end_m`: float64[2]."""
+        self.filter.add(end_m, covariance, _NEW_VELOCITY_SIGMA_M_S)
+        item = TrackedObject(self._next_id, face, size_m)
+        self._next_id += 1
+        self.items.append(item)
+        return item
+
+    def see(self, item: TrackedObject, sensor: str, capture_ns: int, *, lidar: bool = False) -> None:
+        """`sensor` measured the object at `capture_ns`."""
+        item.hits += 1
+        item.last_seen_ns = max(item.last_seen_ns, capture_ns)
+        if lidar:
+            item.lidar_seen_ns = capture_ns
+        item.seen_by.add(sensor)
+
+    def turn_face(self, row: int, face: int) -> None:
+        """Lets the filter follow the other end from now on, when `face` is that."""
+        item = self.items[row]
+        self.filter.mean[row, 0] += (face - item.face) * item.size_m[0] / 2.0
+        item.face = face
+
+    def drop_lost(self, now_ns: int, coast_ns: int) -> None:
+        """Forgets objects not seen for `coast_ns`, or half of it when they were never published."""
+        keep = np.array(
+            [
+                now_ns - item.last_seen_ns <= (coast_ns if item.hits >= self._confirm_hits else coast_ns // 2)
+                for item in self.items
+            ],
+            np.bool_,
+        )
+        self.filter.keep(keep)
+        self.items = [item for item, kept in zip(self.items, keep, strict=True) if kept]
+
+    def sizes(self) -> Float:
+        """float64[n, 3]."""
+        return np.array([item.size_m for item in self.items], np.float64).reshape(-1, 3)
+
+    def faces(self) -> Float:
+        """float64[n]."""
+        return np.array([item.face for item in self.items], np.float64)
+
+    def published(self, now_ns: int, frame_id: str, views: tuple[SensorView, ...]) -> TrackedObjects:
+        """The objects measured often enough, as a message of their own arrays."""
+        rows = [row for row, item in enumerate(self.items) if item.hits >= self._confirm_hits]
+        items = [self.items[row] for row in rows]
+        positions = self.filter.mean[rows, :2]
+        positions[:, 0] -= (self.faces() * self.sizes()[:, 0] / 2.0)[rows]
+        return TrackedObjects(
+            capture_time_ns=now_ns,
+            frame_id=frame_id,
+            track_ids=np.array([item.track_id for item in items], np.int64),
+            positions_m=positions,
+            velocities_m_s=self.filter.mean[rows, 2:],
+            sizes_m=self.sizes()[rows],
+            labels=tuple(item.label for item in items),
+            scores=np.array([item.score for item in items], np.float64),
+            seen_by=tuple(tuple(sorted(item.seen_by)) for item in items),
+            views=views,
+        )
+
+
+def near_face(center_x_m: float, half_length_m: float) -> int | None:
+    """-1 for an object ahead of the vehicle's origin, +1 for one behind, None for one alongside."""
+    if center_x_m - half_length_m > 0.0:
+        return -1
+    return 1 if center_x_m + half_length_m < 0.0 else None

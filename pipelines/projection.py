@@ -1,0 +1,88 @@
+"""Pinhole geometry between the vehicle frame and a camera's image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.ports import SensorDescription
+
+Float = npt.NDArray[np.float64]
+
+#: Points nearer to the image plane than this are moved onto it, so that a box that reaches behind the camera still
+#: covers the side of the image on which it leaves.
+_NEAR_M = 0.3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CameraGeometry:
+    """A calibrated camera: intrinsics in pixels of an image `width` x `height`, and its pose on the vehicle.
+
+    `rotation`: float64[3, 3], `position_m`: float64[3]: vehicle point = rotation * optical point + position.
+    """
+
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    width: int
+    height: int
+    rotation: Float
+    position_m: Float
+
+    @staticmethod
+    def of(sensor: SensorDescription) -> CameraGeometry | None:
+        """The geometry that `sensor` declares, or None when a part of it is unknown."""
+        if sensor.intrinsics is None or sensor.sensor_to_vehicle is None:
+            return None
+        if not sensor.image_width or not sensor.image_height:
+            return None
+        pose = np.array(sensor.sensor_to_vehicle, np.float64)
+        fx, fy, cx, cy = sensor.intrinsics
+        return CameraGeometry(fx, fy, cx, cy, sensor.image_width, sensor.image_height, pose[:, :3], pose[:, 3])
+
+    def scaled_to(self, width: int, height: int) -> CameraGeometry:
+        """The same camera for an image of another size. A pixel's centre has a whole coordinate."""
+        if (width, height) == (self.width, self.height) or width <= 0 or height <= 0:
+            return self
+        sx, sy = width / self.width, height / self.height
+        cx, cy = (self.cx + 0.5) * sx - 0.5, (self.cy + 0.5) * sy - 0.5
+        return CameraGeometry(self.fx * sx, self.fy * sy, cx, cy, width, height, self.rotation, self.position_m)
+
+    def project_boxes(self, centers_m: Float, sizes_m: Float) -> tuple[Float, npt.NDArray[np.bool_]]:
+        """Image boxes float64[n, 4] (clipped to the image) of axis-parallel vehicle-frame boxes, and which are visible.
+
+        `centers_m`, `sizes_m`: float64[n, 3]. A box is visible when it lies, at least in part, in front of the camera
+        and inside the image.
+        """
+        signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+        corners = centers_m[:, None, :] + signs[None, :, :] * sizes_m[:, None, :]
+        optical = (corners - self.position_m) @ self.rotation
+        in_front = (optical[..., 2] > _NEAR_M).any(axis=1)
+        depth = np.maximum(optical[..., 2], _NEAR_M)
+        u = self.fx * optical[..., 0] / depth + self.cx
+        v = self.fy * optical[..., 1] / depth + self.cy
+        boxes = np.stack(
+            (
+                np.clip(u.min(axis=1), 0.0, self.width),
+                np.clip(v.min(axis=1), 0.0, self.height),
+                np.clip(u.max(axis=1), 0.0, self.width),
+                np.clip(v.max(axis=1), 0.0, self.height),
+            ),
+            axis=1,
+        )
+        visible = in_front & (boxes[:, 2] - boxes[:, 0] > 1.0) & (boxes[:, 3] - boxes[:, 1] > 1.0)
+        return boxes, visible
+
+    def ground_point(self, u_px: float, v_px: float, ground_z_m: float) -> Float | None:
+        """Where the ray through a pixel meets flat ground, as x, y in the vehicle frame; None above the horizon."""
+        ray = self.rotation @ np.array([(u_px - self.cx) / self.fx, (v_px - self.cy) / self.fy, 1.0])
+        if ray[2] >= -1e-9:
+            return None
+        distance = (ground_z_m - self.position_m[2]) / ray[2]
+        if distance <= 0.0:
+            return None
+        point: Float = (self.position_m + distance * ray)[:2]
+        return point
