@@ -4,10 +4,13 @@ The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast spl
 OOPSLA 2014), applied once per word of the counter.
 """
 
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from rt_sched.kernels.compiled import part
 
 #: What a draw is for; each purpose has a stream of its own.
 PURPOSE_DEMAND = 1
@@ -22,7 +25,7 @@ _FRACTION_MASK = np.uint64(2**_FRACTION_BITS - 1)
 _LOW_MASK = 2**_FRACTION_BITS - 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def mix(word):
     """One step of SplitMix64 on a uint64."""
     word = word + _GAMMA
@@ -31,7 +34,7 @@ def mix(word):
     return word ^ (word >> _SHIFT_31)
 
 
-@njit(cache=True, nogil=True)
+@part
 def draw(seed, task, number, purpose):
     """64 uniform bits for job `number` of `task`. `seed` is a uint64, the others are integers >= 0."""
     word = mix(seed)
@@ -40,7 +43,7 @@ def draw(seed, task, number, purpose):
     return mix(word ^ np.uint64(purpose))
 
 
-@njit(cache=True, nogil=True)
+@part
 def interpolate(quantiles, bits):
     """Value of a 33-point quantile table at a uniform draw, rounded down, at least 1.
 
@@ -55,7 +58,7 @@ def interpolate(quantiles, bits):
     return max(low + part, 1)
 
 
-@njit(cache=True, nogil=True)
+@part
 def demand_ns(quantiles, seed, task, number):
     """Execution demand of a job, drawn from its task's profile `quantiles` int64[33]."""
     return interpolate(quantiles, draw(seed, task, number, PURPOSE_DEMAND))

@@ -3,10 +3,11 @@
 `m` is a `tables.Machine`. The caller has made sure that the growing tables have room (`machine._room_for_instant`).
 """
 
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+
 from __future__ import annotations
 
-from numba import njit
-
+from rt_sched.kernels.compiled import part
 from rt_sched.kernels.draw import demand_ns
 from rt_sched.kernels.tables import (
     COMPLETED,
@@ -25,7 +26,7 @@ from rt_sched.kernels.tables import (
 )
 
 
-@njit(cache=True, nogil=True)
+@part
 def emit(m, kind, processor, task, job, edge, message):
     """Append an event of the current instant, if events are recorded."""
     clock = m.clock[0]
@@ -42,14 +43,14 @@ def emit(m, kind, processor, task, job, edge, message):
     clock["events"] += 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def emit_job(m, kind, job):
     """Append an event about a job."""
     task = m.jobs[job]["task"]
     emit(m, kind, m.tasks[task]["processor"], task, job, NONE, NONE)
 
 
-@njit(cache=True, nogil=True)
+@part
 def drop(m, edge, message, reason):
     """Record that `message` was dropped from `edge`."""
     clock = m.clock[0]
@@ -62,7 +63,7 @@ def drop(m, edge, message, reason):
     emit(m, EVENT_DROP, NONE, m.edges[edge]["target"], NONE, edge, message)
 
 
-@njit(cache=True, nogil=True)
+@part
 def capture_of(m, message):
     """Capture stamp of a message."""
     if message >= 0:
@@ -70,7 +71,7 @@ def capture_of(m, message):
     return m.samples[FIRST_SAMPLE - message]["capture_ns"]
 
 
-@njit(cache=True, nogil=True)
+@part
 def pop_message(m, edge):
     """Take the oldest unbound message out of a queue that holds one."""
     queue = m.edges[edge]
@@ -80,7 +81,7 @@ def pop_message(m, edge):
     return message
 
 
-@njit(cache=True, nogil=True)
+@part
 def new_job(m, task, activated_by, capture_ns):
     """Create a job of `task` that arrives now; it binds a message of every queue that is only read.
 
@@ -119,7 +120,7 @@ def new_job(m, task, activated_by, capture_ns):
     return index
 
 
-@njit(cache=True, nogil=True)
+@part
 def admit(m, job):
     """Put a new job at the end of its task's backlog; on a lost processor it is lost at once."""
     task = m.jobs[job]["task"]
@@ -141,7 +142,7 @@ def admit(m, job):
     m.clock[0]["active_jobs"] += 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def watch_deadline(m, task, job):
     """Make `job` the one whose deadline expires next among those of `task`; NONE when all others have expired.
 
@@ -151,7 +152,7 @@ def watch_deadline(m, task, job):
     m.tasks[task]["next_deadline_ns"] = NEVER_NS if job == NONE else m.jobs[job]["deadline_ns"]
 
 
-@njit(cache=True, nogil=True)
+@part
 def end_head_job(m, task, status):
     """Remove the oldest job from the backlog of `task` with its final status."""
     state = m.tasks[task]
@@ -169,7 +170,7 @@ def end_head_job(m, task, status):
     m.clock[0]["active_jobs"] -= 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def read_inputs(m, job):
     """Snapshot the inputs of a job at its first dispatch; False when a required one is empty.
 

@@ -1,13 +1,15 @@
 """The scheduling state machine: instants in order, and at each instant the phases in order.
 
-`advance` is the only entry. In bulk no Python runs between instants; stepped, one call processes one instant. The
-phases are the functions `_faults`, `_completions`, `_deliveries`, `_expiries`, `_arrivals` and `_dispatch`.
+`advance`, at the end of the file, is the only entry. In bulk no Python runs between instants; stepped, one call
+processes one instant. The phases are the functions `_faults`, `_completions`, `_deliveries`, `_expiries`, `_arrivals`
+and `_dispatch`.
 """
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
 from __future__ import annotations
 
-from numba import njit
-
+from rt_sched.kernels.compiled import entry, part, sources_digest
 from rt_sched.kernels.jobs import admit, emit, emit_job, end_head_job, new_job, read_inputs, watch_deadline
 from rt_sched.kernels.messages import activate, publish
 from rt_sched.kernels.tables import (
@@ -40,89 +42,11 @@ from rt_sched.kernels.tables import (
     SAMPLE_DELIVERED,
     SAMPLE_LOST,
     SKIPPED,
-    TIMED,
     Machine,
 )
 
 
-@njit(cache=True, nogil=True)
-def advance(
-    clock,
-    processors,
-    tasks,
-    edges,
-    sensors,
-    links,
-    quantiles,
-    demands,
-    samples,
-    faults,
-    rings,
-    jobs,
-    inputs,
-    slices,
-    drops,
-    events,
-    until_ns,
-    single,
-):
-    """Process the instants up to and including `until_ns`, or only the next one when `single` is true.
-
-    Returns ADVANCED (single: one instant was processed; its events are the first clock.events rows), REACHED (nothing
-    more happens up to `until_ns`), ENDED (the horizon is behind), or FULL: a growing table lacks room for the next
-    instant, which is untouched; call again with tables that have clock.jobs_needed ... spare rows.
-    """
-    m = Machine(
-        clock,
-        processors,
-        tasks,
-        edges,
-        sensors,
-        links,
-        quantiles,
-        demands,
-        samples,
-        faults,
-        rings,
-        jobs,
-        inputs,
-        slices,
-        drops,
-        events,
-    )
-    time = m.clock[0]
-    while True:
-        time["events"] = 0
-        if time["ended"] == 1:
-            return ENDED
-        instant_ns = _next_instant(m)
-        if instant_ns > time["horizon_ns"]:
-            if until_ns < time["horizon_ns"]:
-                return REACHED
-            if not _room_for_instant(m, time["horizon_ns"]):
-                return FULL
-            _end(m)
-            return ENDED
-        if instant_ns > until_ns:
-            return REACHED
-        if not _room_for_instant(m, instant_ns):
-            return FULL
-        time["now_ns"] = instant_ns
-        _faults(m)
-        _completions(m)
-        if instant_ns < time["horizon_ns"]:
-            _deliveries(m)
-        _expiries(m)
-        if instant_ns < time["horizon_ns"]:
-            _arrivals(m)
-            _dispatch(m)
-        else:
-            _end(m)
-        if single:
-            return ADVANCED
-
-
-@njit(cache=True, nogil=True)
+@part
 def _next_instant(m):
     """The next time at which anything happens, NEVER_NS when nothing does."""
     clock = m.clock[0]
@@ -139,7 +63,7 @@ def _next_instant(m):
     return instant_ns
 
 
-@njit(cache=True, nogil=True)
+@part
 def _room_for_instant(m, instant_ns):
     """Whether the growing tables have room for the most that one instant can add; says in the clock what is needed.
 
@@ -168,7 +92,7 @@ def _room_for_instant(m, instant_ns):
     )
 
 
-@njit(cache=True, nogil=True)
+@part
 def _faults(m):
     """Phase 1: processors and sensors that fail now."""
     clock = m.clock[0]
@@ -184,7 +108,7 @@ def _faults(m):
             m.sensors[target]["lost"] = 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def _lose_processor(m, processor):
     """Every job on the processor is lost; what arrives there later is lost on arrival."""
     state = m.processors[processor]
@@ -197,7 +121,7 @@ def _lose_processor(m, processor):
             end_head_job(m, task, LOST)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _completions(m):
     """Phase 2: jobs that finish now, by task; each publishes its output at once."""
     now_ns = m.clock[0]["now_ns"]
@@ -215,7 +139,7 @@ def _completions(m):
         publish(m, m.tasks[task]["first_output"], m.tasks[task]["last_output"], job)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _deliveries(m):
     """Phase 3: sensor samples that become visible now."""
     clock = m.clock[0]
@@ -232,7 +156,7 @@ def _deliveries(m):
             publish(m, sensor["first_output"], sensor["last_output"], FIRST_SAMPLE - index)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _expiries(m):
     """Phase 4: budgets, then deadlines, each by task."""
     now_ns = m.clock[0]["now_ns"]
@@ -252,7 +176,7 @@ def _expiries(m):
             _miss_deadline(m, task)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _miss_deadline(m, task):
     """Flag the job whose deadline has come; under `abort` it ends here, and it is the oldest, as all before it did."""
     state = m.tasks[task]
@@ -268,7 +192,7 @@ def _miss_deadline(m, task):
         watch_deadline(m, task, m.jobs[job]["next_job"])
 
 
-@njit(cache=True, nogil=True)
+@part
 def _arrivals(m):
     """Phase 5: timed arrivals by task, then the jobs activated by messages, by task."""
     clock = m.clock[0]
@@ -288,7 +212,7 @@ def _arrivals(m):
                 activate(m, task)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _dispatch(m):
     """Phase 6: processors whose ready jobs changed, by index.
 
@@ -301,7 +225,7 @@ def _dispatch(m):
             m.processors[processor]["dispatch"] = 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def _dispatch_once(m, processor):
     """Let the best waiting job have the processor if it may; True when it was skipped and another may try.
 
@@ -334,7 +258,7 @@ def _dispatch_once(m, processor):
     return False
 
 
-@njit(cache=True, nogil=True)
+@part
 def _key(m, policy, job):
     """What jobs are ordered by on a processor; smaller is better."""
     if policy == EDF:
@@ -344,7 +268,7 @@ def _key(m, policy, job):
     return m.tasks[m.jobs[job]["task"]]["level"]
 
 
-@njit(cache=True, nogil=True)
+@part
 def _run(m, processor, job):
     """Start or resume a job on an idle processor."""
     state = m.processors[processor]
@@ -363,7 +287,7 @@ def _run(m, processor, job):
         state["overrun_ns"] = now_ns + budget_ns - record["executed_ns"]
 
 
-@njit(cache=True, nogil=True)
+@part
 def _leave(m, processor):
     """Take the running job, if any, off its processor and account for what it executed."""
     state = m.processors[processor]
@@ -384,7 +308,7 @@ def _leave(m, processor):
     state["dispatch"] = 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def _end(m):
     """The horizon: running jobs stay unfinished with what they executed so far."""
     clock = m.clock[0]
@@ -392,3 +316,89 @@ def _end(m):
     clock["ended"] = 1
     for processor in range(len(m.processors)):
         _leave(m, processor)
+
+
+def _entry(sources):
+    """`advance`, compiled for these sources: a constant that the function refers to is part of its key in the cache."""
+
+    @entry
+    def advance(
+        clock,
+        processors,
+        tasks,
+        edges,
+        sensors,
+        links,
+        quantiles,
+        demands,
+        samples,
+        faults,
+        rings,
+        jobs,
+        inputs,
+        slices,
+        drops,
+        events,
+        until_ns,
+        single,
+    ):
+        """Process the instants up to and including `until_ns`, or only the next one when `single` is true.
+
+        Returns ADVANCED (single: one instant was processed; its events are the first clock.events rows), REACHED
+        (nothing more happens up to `until_ns`), ENDED (the horizon is behind), or FULL: a growing table lacks room for
+        the next instant, which is untouched; call again with tables that have clock.jobs_needed ... spare rows.
+        """
+        _ = sources
+        m = Machine(
+            clock,
+            processors,
+            tasks,
+            edges,
+            sensors,
+            links,
+            quantiles,
+            demands,
+            samples,
+            faults,
+            rings,
+            jobs,
+            inputs,
+            slices,
+            drops,
+            events,
+        )
+        time = m.clock[0]
+        while True:
+            time["events"] = 0
+            if time["ended"] == 1:
+                return ENDED
+            instant_ns = _next_instant(m)
+            if instant_ns > time["horizon_ns"]:
+                if until_ns < time["horizon_ns"]:
+                    return REACHED
+                if not _room_for_instant(m, time["horizon_ns"]):
+                    return FULL
+                _end(m)
+                return ENDED
+            if instant_ns > until_ns:
+                return REACHED
+            if not _room_for_instant(m, instant_ns):
+                return FULL
+            time["now_ns"] = instant_ns
+            _faults(m)
+            _completions(m)
+            if instant_ns < time["horizon_ns"]:
+                _deliveries(m)
+            _expiries(m)
+            if instant_ns < time["horizon_ns"]:
+                _arrivals(m)
+                _dispatch(m)
+            else:
+                _end(m)
+            if single:
+                return ADVANCED
+
+    return advance
+
+
+advance = _entry(sources_digest())

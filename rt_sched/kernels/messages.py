@@ -3,10 +3,11 @@
 `m` is a `tables.Machine`.
 """
 
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+
 from __future__ import annotations
 
-from numba import njit
-
+from rt_sched.kernels.compiled import part
 from rt_sched.kernels.jobs import admit, capture_of, drop, new_job, pop_message
 from rt_sched.kernels.tables import (
     DROP_NEWEST,
@@ -22,7 +23,7 @@ from rt_sched.kernels.tables import (
 )
 
 
-@njit(cache=True, nogil=True)
+@part
 def deliver(m, edge, message):
     """Make a message visible at the end of an edge. A full queue drops its oldest unbound message, or this one."""
     state = m.edges[edge]
@@ -43,14 +44,14 @@ def deliver(m, edge, message):
         m.clock[0]["deliveries"] += 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def publish(m, first_output, last_output, message):
     """Deliver a message to every edge of its source, in order of the edges."""
     for place in range(first_output, last_output):
         deliver(m, m.links[place], message)
 
 
-@njit(cache=True, nogil=True)
+@part
 def activate(m, task):
     """Create every job that the delivered messages of `task` allow: edges in order, messages in order."""
     state = m.tasks[task]
@@ -76,7 +77,7 @@ def activate(m, task):
     state["delivered"] = 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def _partners_waiting(m, task):
     """Whether every paired input of `task` holds a message."""
     for place in range(m.tasks[task]["first_input"], m.tasks[task]["last_input"]):
@@ -86,7 +87,7 @@ def _partners_waiting(m, task):
     return True
 
 
-@njit(cache=True, nogil=True)
+@part
 def _pair(m, task):
     """Bind the heads of all paired inputs to a job, or drop those too old for the newest head to be their partner."""
     state = m.tasks[task]

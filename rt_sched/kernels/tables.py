@@ -12,31 +12,36 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-#: No message, no job, never.
-NONE = -1
-#: Message id of sample 0; sample i is FIRST_SAMPLE - i.
-FIRST_SAMPLE = -2
-#: Later than every instant a machine can reach.
-NEVER_NS = 2**62
 
-FIXED_PRIORITY, EDF, FIFO = 0, 1, 2
-TIMED, ON_MESSAGE = 0, 1
-LATEST, QUEUE = 0, 1
-DROP_OLDEST, DROP_NEWEST = 0, 1
-FROM_SENSOR, FROM_TASK = 0, 1
-CONTINUE, ABORT = 0, 1
+def _codes(count: int) -> tuple[np.int64, ...]:
+    """0, 1, 2 ... as int64: numba compiles a function anew for each plain integer constant that it is called with."""
+    return tuple(np.int64(code) for code in range(count))
+
+
+#: No message, no job, never.
+NONE = np.int64(-1)
+#: Message id of sample 0; sample i is FIRST_SAMPLE - i.
+FIRST_SAMPLE = np.int64(-2)
+#: Later than every instant a machine can reach.
+NEVER_NS = np.int64(2**62)
+
+FIXED_PRIORITY, EDF, FIFO = _codes(3)
+TIMED, ON_MESSAGE = _codes(2)
+LATEST, QUEUE = _codes(2)
+DROP_OLDEST, DROP_NEWEST = _codes(2)
+CONTINUE, ABORT = _codes(2)
 
 #: What a message on an edge does: it is only read, it activates a job by itself, or it waits for its partners.
-READ, EACH, PAIRED = 0, 1, 2
+READ, EACH, PAIRED = _codes(3)
 
-COMPLETED, UNFINISHED, ABORTED, SKIPPED, LOST = 0, 1, 2, 3, 4
+COMPLETED, UNFINISHED, ABORTED, SKIPPED, LOST = _codes(5)
 
 #: Why a message was dropped from an edge.
-REASON_FULL_OLDEST, REASON_FULL_NEWEST, REASON_UNMATCHED = 0, 1, 2
+REASON_FULL_OLDEST, REASON_FULL_NEWEST, REASON_UNMATCHED = _codes(3)
 
-SAMPLE_WAITING, SAMPLE_DELIVERED, SAMPLE_LOST = 0, 1, 2
+SAMPLE_WAITING, SAMPLE_DELIVERED, SAMPLE_LOST = _codes(3)
 
-PROCESSOR_LOSS, SENSOR_LOSS = 0, 1
+PROCESSOR_LOSS, SENSOR_LOSS = _codes(2)
 
 (
     EVENT_ARRIVAL,
@@ -53,10 +58,10 @@ PROCESSOR_LOSS, SENSOR_LOSS = 0, 1
     EVENT_SAMPLE,
     EVENT_PROCESSOR_LOST,
     EVENT_SENSOR_LOST,
-) = range(14)
+) = _codes(14)
 
 #: What `machine.advance` returns.
-ADVANCED, REACHED, ENDED, FULL = 0, 1, 2, 3
+ADVANCED, REACHED, ENDED, FULL = _codes(4)
 
 #: Points of a demand profile: quantiles 0/32, 1/32 ... 32/32.
 QUANTILES = 33

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -204,7 +205,7 @@ def _check_task(problems: _Problems, path: str, task: TaskRow, processors: int) 
     quantiles = (task.demand_ns,) if isinstance(task.demand_ns, int) else task.demand_ns
     if len(quantiles) not in (1, tables.QUANTILES):
         problems.say(f"{path}.demand_ns", f"{len(quantiles)} quantiles; give one value or {tables.QUANTILES}")
-    if any(later < earlier for earlier, later in zip(quantiles, quantiles[1:], strict=False)):
+    if any(later < earlier for earlier, later in pairwise(quantiles)):
         problems.say(f"{path}.demand_ns", "quantiles must not descend")
     for value in (*quantiles, *task.explicit_demands_ns):
         problems.within(f"{path}.demand_ns", value, 1, LIMIT_NS)

@@ -23,7 +23,10 @@ Bools = npt.NDArray[np.bool_]
 
 
 class JobStatus(IntEnum):
-    """How a job ended. UNFINISHED: the run ended first. SKIPPED: a required input was empty. LOST: its processor was."""
+    """How a job ended.
+
+    UNFINISHED: the run ended first. SKIPPED: a required input was empty. LOST: its processor was lost.
+    """
 
     COMPLETED = 0
     UNFINISHED = 1
