@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -12,17 +14,23 @@ import numpy as np
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import EncodedImage
 from rt_sched.record.schemas import schema_text, typestore
+from rt_sched.units import NS_PER_MS
 
 if TYPE_CHECKING:
-    from rt_sched.record.ros_messages import RosMessage
+    from rt_sched.record.ros_types import RosMessage
 
 #: Written into the header instead of the library's version, so that equal outputs give equal files.
 LIBRARY = "rt-sched output recorder 1"
 _CHUNK_BYTES = 4 * 1024 * 1024
+#: How long a message waits for earlier ones: a camera frame is handed over when a job first reads it, not on arrival.
+_HOLD_BACK_NS = 200 * NS_PER_MS
 
 
 class OutputRecorder:
-    """Writes what stages published and the camera frames they saw, in time order, into one MCAP file.
+    """Writes what stages published and the camera frames they saw into one MCAP file, in order of time.
+
+    Messages may come up to 200 ms (of the run's clock) later than their turn. Later ones are written too, out of order,
+    which the format allows and readers put right through its index.
 
     `path`: appears when `close` succeeds; until then the data lies beside it with the suffix .part.
     `time_zero_ns`: absolute time of the run's instant 0. Every log time, publish time and header stamp is that plus a
@@ -37,7 +45,7 @@ class OutputRecorder:
         EgoMotion         /t/p rt_sched_msgs/EgoMotion
     Annotations carry the capture stamp of their image, which a viewer needs to draw them over it.
 
-    Raises DeploymentError when the file cannot be written, ValueError when time runs backwards.
+    Raises DeploymentError when the file cannot be written.
     """
 
     def __init__(self, path: Path, *, time_zero_ns: int = 0) -> None:
@@ -50,7 +58,9 @@ class OutputRecorder:
         self._path = path
         self._part = path.with_name(path.name + ".part")
         self._time_zero_ns = time_zero_ns
-        self._last_ns = 0
+        self._latest_ns = 0
+        self._order = count()
+        self._held: list[tuple[int, int, int, bytes]] = []
         self._messages = RosMessages(time_zero_ns)
         self._store = typestore()
         self._schemas: dict[str, int] = {}
@@ -87,6 +97,7 @@ class OutputRecorder:
         """Finish the file and give it its name. A second call does nothing."""
         if self._file.closed:
             return
+        self._flush(self._latest_ns)
         try:
             self._writer.finish()  # type: ignore[no-untyped-call]
             self._file.close()
@@ -112,15 +123,20 @@ class OutputRecorder:
             self.discard()
 
     def _write(self, time_ns: int, message: RosMessage) -> None:
-        if time_ns < self._last_ns:
-            raise ValueError(f"{message.topic} at {time_ns} ns comes after {self._last_ns} ns: record in time order")
-        self._last_ns = int(time_ns)
-        log_time_ns = self._time_zero_ns + self._last_ns
         channel = self._channel(message.topic, message.type_name)
-        sequence = self._sequences[channel] = self._sequences[channel] + 1
-        data = self._store.serialize_cdr(message.value, message.type_name)
+        data = bytes(self._store.serialize_cdr(message.value, message.type_name))
+        heappush(self._held, (int(time_ns), next(self._order), channel, data))
+        self._latest_ns = max(self._latest_ns, int(time_ns))
+        self._flush(self._latest_ns - _HOLD_BACK_NS)
+
+    def _flush(self, until_ns: int) -> None:
+        """Writes what is due at or before `until_ns`, in order of time, then in the order of the calls."""
         try:
-            self._writer.add_message(channel, log_time_ns, bytes(data), log_time_ns, sequence)
+            while self._held and self._held[0][0] <= until_ns:
+                time_ns, _, channel, data = heappop(self._held)
+                sequence = self._sequences[channel] = self._sequences[channel] + 1
+                log_time_ns = self._time_zero_ns + time_ns
+                self._writer.add_message(channel, log_time_ns, data, log_time_ns, sequence)
         except OSError as error:
             raise DeploymentError(f"cannot write {self._path}: {error.strerror}") from error
 
