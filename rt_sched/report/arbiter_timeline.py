@@ -1,0 +1,186 @@
+"""The safety arbiter over the run: state, selected path, braking, time to collision, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from rt_sched.messages import ArbiterDecision
+from rt_sched.report import svg
+from rt_sched.report.text import axis_label, axis_values_ns, count, time_with_unit
+from rt_sched.units import NS_PER_S
+
+Decisions = Sequence[tuple[int, ArbiterDecision]]
+
+#: More runs of one state, or decisions, than this are drawn per interval; the page says so.
+MOST_DRAWN = 1500
+
+#: Times to collision above this are drawn at the upper edge.
+LONGEST_TTC_NS = 10 * NS_PER_S
+
+_SEVERITY = ("NOMINAL", "STARTING", "DEGRADED", "BACKUP", "MINIMAL_RISK")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLine:
+    """`figure`: the chart. `sources`: names in the order of their colours. `notes`: what was drawn coarser."""
+
+    figure: Markup
+    sources: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def arbiter_time_line(decisions: Decisions, faults: Sequence[Mapping[str, Any]], horizon_ns: int) -> TimeLine | None:
+    """The chart, or None without a decision."""
+    if not decisions:
+        return None
+    horizon = max(horizon_ns, decisions[-1][0], 1)
+    sources = tuple(dict.fromkeys(d.selected for _, d in decisions))
+    drawn = thinned(decisions, horizon)
+    notes = []
+    if len(drawn) < len(decisions):
+        notes.append(
+            f"{count(len(decisions))} decisions are drawn in {count(MOST_DRAWN)} intervals; "
+            "each shows its gravest decision."
+        )
+    top = 24 if any(f.get("time_ns") is not None for f in faults) else 4
+    parts = [_fault_spans(faults, horizon, 300)]
+    parts.append(svg.text(0, top + 10, "State", "row-label"))
+    for start, end, state in _runs([(t, d.state.value) for t, d in drawn], horizon):
+        hover = f"{state} from {time_with_unit(start)} for {time_with_unit(end - start)}"
+        parts.append(_labelled_bar(start, end, horizon, top + 15, state, f"state-{state.lower()}", hover))
+    parts.append(svg.text(0, top + 52, "Selected command", "row-label"))
+    for start, end, source in _runs([(t, d.selected) for t, d in drawn], horizon):
+        hover = f"{source} from {time_with_unit(start)} for {time_with_unit(end - start)}"
+        colour = f"group-{sources.index(source) % 8}"
+        parts.append(_labelled_bar(start, end, horizon, top + 57, source, colour, hover))
+    parts.append(_acceleration(drawn, horizon, top + 88))
+    parts.append(_time_to_collision(drawn, horizon, top + 168))
+    bottom = top + 236
+    parts.append(_time_axis(horizon, bottom))
+    parts.append(_fault_marks(faults, horizon, bottom))
+    label = f"Arbiter over {time_with_unit(horizon)}: {count(len(decisions))} decisions, " + ", ".join(
+        f"{sum(1 for _, d in decisions if d.selected == s)} from {s}" for s in sources[:8]
+    )
+    return TimeLine(svg.chart(bottom + 18, *parts, label=label, class_="chart arbiter"), sources, tuple(notes))
+
+
+def thinned(decisions: Decisions, horizon_ns: int) -> Decisions:
+    """All decisions, or, of too many, the gravest of each of `MOST_DRAWN` equal intervals.
+
+    Gravest: the worse state, then the harder braking.
+    """
+    if len(decisions) <= MOST_DRAWN:
+        return decisions
+    worst: dict[int, tuple[int, ArbiterDecision]] = {}
+    for time_ns, decision in decisions:
+        place = time_ns * MOST_DRAWN // (horizon_ns + 1)
+        if place not in worst or _gravity(decision) > _gravity(worst[place][1]):
+            worst[place] = (time_ns, decision)
+    return [worst[place] for place in sorted(worst)]
+
+
+def _gravity(decision: ArbiterDecision) -> tuple[int, float]:
+    return _SEVERITY.index(decision.state.value), -decision.command.acceleration_m_s2
+
+
+def _runs(values: Sequence[tuple[int, str]], horizon_ns: int) -> list[tuple[int, int, str]]:
+    runs: list[tuple[int, int, str]] = []
+    for time_ns, value in values:
+        if runs and runs[-1][2] == value:
+            continue
+        if runs:
+            runs[-1] = (runs[-1][0], time_ns, runs[-1][2])
+        runs.append((time_ns, horizon_ns, value))
+    return runs
+
+
+def _labelled_bar(start: int, end: int, horizon: int, y_px: int, label: str, colour: str, hover: str) -> Markup:
+    share = (end - start) / horizon
+    fits = len(label) * 7 + 8 <= share * 640
+    parts = [svg.element("rect", width="100%", height="20", class_=f"band {colour}"), svg.element("title", hover)]
+    if fits:
+        parts.append(svg.element("text", label, x="6", y="14", class_="band-label"))
+    return svg.element("svg", *parts, x=svg.at(start / horizon), y=y_px, width=svg.at(share), height="20")
+
+
+def _acceleration(decisions: Decisions, horizon: int, top: int) -> Markup:
+    values = [d.command.acceleration_m_s2 for _, d in decisions]
+    low, high = min(-1.0, *values), max(0.5, *values)
+    height = 62
+    span = high - low
+    points = [(t / horizon, (d.command.acceleration_m_s2 - low) / span) for t, d in decisions]
+    zero = top + 18 + height * high / span
+    parts = [
+        svg.text(0, top + 10, f"Requested acceleration, m/s²: {min(values):.1f} to {max(values):.1f}", "row-label"),
+        svg.element("line", x1="0", x2="100%", y1=zero, y2=zero, class_="axis"),
+        svg.step_line([*points, (1.0, points[-1][1])], top + 18, height, "line"),
+    ]
+    for start, end, kind in _runs([(t, "emergency" if d.command.emergency else "") for t, d in decisions], horizon):
+        if kind:
+            hover = f"Emergency braking from {time_with_unit(start)} for {time_with_unit(end - start)}"
+            parts.insert(1, svg.bar(start / horizon, end / horizon, top + 18, height, "emergency", hover))
+    return svg.joined(parts)
+
+
+def _time_to_collision(decisions: Decisions, horizon: int, top: int) -> Markup:
+    known = [d.command.time_to_collision_ns for _, d in decisions if d.command.time_to_collision_ns is not None]
+    if not known:
+        return svg.text(0, top + 10, "Time to collision: nothing closed in", "row-label")
+    ceiling = max(min(max(known), LONGEST_TTC_NS), NS_PER_S)
+    points: list[tuple[float, float] | None] = []
+    for time_ns, decision in decisions:
+        value = decision.command.time_to_collision_ns
+        points.append(None if value is None else (time_ns / horizon, max(0.0, min(value / ceiling, 1.0))))
+    if points[-1] is not None:
+        points.append((1.0, points[-1][1]))
+    caption = f"Time to collision: least {time_with_unit(min(known))}; upper edge {time_with_unit(ceiling)}"
+    base = top + 18 + 48
+    return svg.joined(
+        [
+            svg.text(0, top + 10, caption, "row-label"),
+            svg.element("line", x1="0", x2="100%", y1=base + 0.5, y2=base + 0.5, class_="axis"),
+            svg.step_line(points, top + 18, 48, "line"),
+        ]
+    )
+
+
+def _fault_spans(faults: Sequence[Mapping[str, Any]], horizon: int, height: int) -> Markup:
+    spans = []
+    for fault in faults:
+        start, recovered = fault.get("time_ns"), fault.get("recovered_after_ns")
+        if start is not None and recovered is not None:
+            spans.append(svg.bar(start / horizon, (start + recovered) / horizon, 16, height, "fault-span"))
+    return svg.joined(spans)
+
+
+def _fault_marks(faults: Sequence[Mapping[str, Any]], horizon: int, bottom: int) -> Markup:
+    parts = []
+    for number, fault in enumerate(faults, 1):
+        start = fault.get("time_ns")
+        if start is None:
+            continue
+        hover = f"F{number} {fault.get('fault', '')} at {time_with_unit(start)}"
+        detected, recovered = fault.get("detected_after_ns"), fault.get("recovered_after_ns")
+        hover += f"; detected after {time_with_unit(detected)}; recovered after {time_with_unit(recovered)}"
+        marks = [svg.element("title", hover), svg.vertical(start / horizon, 16, bottom, "fault")]
+        if detected is not None:
+            marks.append(svg.vertical((start + detected) / horizon, 16, bottom, "fault-detected"))
+        anchor = "end" if start / horizon > 0.97 else "start" if start / horizon < 0.03 else "middle"
+        marks.append(svg.text(start / horizon, 11, f"F{number}", "fault-label", anchor))
+        parts.append(svg.element("g", *marks))
+    return svg.joined(parts)
+
+
+def _time_axis(horizon: int, y_px: int) -> Markup:
+    values = axis_values_ns(0, horizon, 8)
+    step = values[1] - values[0] if len(values) > 1 else horizon
+    parts = [svg.element("line", x1="0", x2="100%", y1=y_px + 0.5, y2=y_px + 0.5, class_="axis")]
+    for value in values:
+        anchor = "start" if value == 0 else "end" if value / horizon > 0.96 else "middle"
+        unit = "\u00a0ms" if value == values[-1] else ""
+        parts.append(svg.text(value / horizon, y_px + 14, axis_label(value, step) + unit, "tick", anchor))
+    return svg.joined(parts)
