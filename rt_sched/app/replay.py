@@ -27,7 +27,7 @@ from rt_sched.lowering import check_plan, lower
 from rt_sched.messages import EncodedImage
 from rt_sched.model import CauseEffectChain, Plan, System
 from rt_sched.planner import POLICIES, make_plan
-from rt_sched.ports import Recording, Stage
+from rt_sched.ports import Recording, Stage, TopicKind
 from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.record.perfetto import write_perfetto
 from rt_sched.report.run_data import ChainResult, RunReport
@@ -142,7 +142,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
 
 
 def _map_topics(system: System, recording: Recording) -> TopicMapping:
-    patterns = {sensor.name: SensorPattern(sensor.kind.value, sensor.topics) for sensor in system.sensors}
+    patterns = {sensor.name: SensorPattern(TopicKind(sensor.kind.value), sensor.topics) for sensor in system.sensors}
     mapping = match_topics(recording.topics, patterns)
     if not mapping.sensor_to_topic:
         topics = ", ".join(f"{topic.name} ({topic.schema})" for topic in recording.topics) or "none"

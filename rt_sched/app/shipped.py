@@ -27,7 +27,7 @@ def shipped_files() -> dict[str, Path]:
 
 
 def resolve(argument: str) -> Path:
-    """The file that a user means: an existing path, else the shipped file of that short name, else the path as given."""
+    """The file that a user means: an existing path, else a shipped file's short name, else the path as given."""
     path = Path(argument)
     if path.exists() or len(path.parts) != 1:
         return path

@@ -34,7 +34,7 @@ def make_summary(
 ) -> dict[str, Any]:
     """`chains`: those whose sensor is in the recording, with what was measured of them."""
     tasks = measure_tasks(trace)
-    topics = _topics(system, trace, recording, mapping, timeline, watch)
+    topics = _topics(system, trace, recording, timeline, watch)
     chain_rows = [_chain(chain, measurement) for chain, measurement in chains]
     status, reason = _status(tasks, chain_rows, topics, recording)
     return {
@@ -108,7 +108,6 @@ def _topics(
     system: System,
     trace: Trace,
     recording: Recording,
-    mapping: TopicMapping,
     timeline: Timeline,
     watch: ReplayWatch,
 ) -> list[dict[str, Any]]:
@@ -186,13 +185,14 @@ def _notes(
     notes = list(timeline.notes)
     if mapping.missing_sensors:
         notes.append(f"the recording has no topic for {', '.join(mapping.missing_sensors)}; their tasks had no input")
+    notes.extend(str(match) for match in (*mapping.ambiguous, *mapping.wrong_kind))
     if recording.damage:
         notes.append(f"salvaged: {recording.damage}")
-    for entry in timeline.intake:
-        if entry.first_problem:
-            notes.append(
-                f"{entry.sensor}: {entry.undecodable} messages could not be read, first: {entry.first_problem}"
-            )
+    notes.extend(
+        f"{entry.sensor}: {entry.undecodable} messages could not be read, first: {entry.first_problem}"
+        for entry in timeline.intake
+        if entry.first_problem
+    )
     for sensor, count in watch.undecodable.items():
         notes.append(f"{sensor}: {count} messages were refused, first: {watch.reasons[sensor]}")
     for task in system.tasks:

@@ -1,0 +1,296 @@
+"""A system file for a recording: what the recording says is written down, what it cannot say is guessed and marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from rt_sched.app.shipped import resolve
+from rt_sched.errors import DataError, DeploymentError
+from rt_sched.ports import Recording, TopicKind
+from rt_sched.units import format_ns, format_rate
+from sensors import open_recording
+from sensors.survey import TopicSurvey, survey
+
+#: Share of one GPU that guessed detectors may use before a further device is assumed.
+_GPU_SHARE = Fraction(6, 10)
+
+#: Modelled execution times on an Orin-class device: (bcet, wcet), in the file's own notation. The detector's figure is
+#: that of INT8 networks of its size on Orin; the others leave room over what the stages need on a desktop core.
+_TIMES = {
+    "pre": ("1ms", "4ms"),
+    "infer": ("6ms", "9ms"),
+    "post": ("200us", "1.5ms"),
+    "lidar_pre": ("4ms", "12ms"),
+    "cluster": ("1ms", "8ms"),
+    "imu": ("20us", "100us"),
+    "fuse": ("300us", "4ms"),
+    "decide": ("50us", "500us"),
+    "backup": ("50us", "500us"),
+    "arbiter": ("20us", "100us"),
+}
+_INFER_WCET_S = Fraction(9, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A topic that becomes a sensor."""
+
+    name: str
+    topic: TopicSurvey
+    rate_hz: Fraction
+    device: str
+
+
+def write_system_for(log: str, *, salvage: bool, output: Path | None, overwrite: bool) -> str:
+    """The text of the system file; also written to `output` where given. Raises RtSchedError."""
+    recording = open_recording(resolve(log), salvage=salvage)
+    try:
+        text = system_text_for(recording)
+    finally:
+        recording.close()
+    if output is not None:
+        try:
+            with output.open("w" if overwrite else "x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise DeploymentError(f"{output}: exists; overwrite it with --force") from None
+        except OSError as error:
+            raise DeploymentError(f"{output}: cannot be written ({error.strerror})") from error
+    return text
+
+
+def system_text_for(recording: Recording) -> str:
+    """YAML that loads and replays unedited. Raises DataError for a recording without camera, LiDAR or IMU."""
+    topics = [t for t in survey(recording, decode_all=False).topics if t.kind is not TopicKind.OTHER and t.messages]
+    usable = [topic for topic in topics if topic.rate_hz is not None]
+    if not usable:
+        listed = ", ".join(f"{topic.name} ({topic.schema})" for topic in recording.topics) or "none"
+        raise DataError(f"{recording.path}: no camera, LiDAR or IMU topic with two usable messages; topics: {listed}")
+    found = _place(usable)
+    skipped = [topic.name for topic in topics if topic.rate_hz is None]
+    name = _identifier(Path(recording.path).stem)
+    return "\n".join(_lines(name, recording.path, found, skipped)) + "\n"
+
+
+def _place(topics: Sequence[TopicSurvey]) -> list[_Found]:
+    """Names and devices; cameras are spread so that no GPU is asked for more than its share."""
+    names: set[str] = set()
+    found = []
+    device, used = 1, Fraction(0)
+    for topic in topics:
+        rate = topic.nominal_rate_hz or Fraction(topic.rate_hz or 1).limit_denominator(1000)
+        if topic.kind is TopicKind.CAMERA:
+            if used and used + rate * _INFER_WCET_S > _GPU_SHARE:
+                device, used = device + 1, Fraction(0)
+            used += rate * _INFER_WCET_S
+        base = _sensor_name(topic)
+        name, number = base, 1
+        while name in names:
+            number += 1
+            name = f"{base}_{number}"
+        names.add(name)
+        found.append(_Found(name, topic, rate, f"orin-{device if topic.kind is TopicKind.CAMERA else 1}"))
+    return found
+
+
+def _sensor_name(topic: TopicSurvey) -> str:
+    noise = {"compressed", "image", "image_raw", "image_rect", "image_color", "raw", "points", "pointcloud", "data"}
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", topic.name) if word and word.lower() not in noise]
+    return _identifier("_".join(words) or topic.kind.value)
+
+
+def _identifier(text: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", text).strip("_-") or "recording"
+    return name if name[0].isalpha() else f"r_{name}"
+
+
+def _lines(name: str, path: str, found: Sequence[_Found], skipped: Sequence[str]) -> Iterable[str]:
+    cameras = [f for f in found if f.topic.kind is TopicKind.CAMERA]
+    lidars = [f for f in found if f.topic.kind is TopicKind.LIDAR]
+    imus = [f for f in found if f.topic.kind is TopicKind.IMU]
+    yield f"# Made by `rt-sched init` from {Path(path).name}. Topics, rates, jitter and sizes are measured;"
+    yield "# every line with `guess` is not in the recording: look at it before you rely on a verdict."
+    yield from (f"# {topic}: left out, its rate cannot be told from fewer than two usable stamps" for topic in skipped)
+    yield "rt_sched: 1"
+    yield f"name: {name}"
+    yield "policy: rms  # guess"
+    yield ""
+    yield "devices:  # guess: the recording does not say on what it will run"
+    for device in sorted({f.device for f in found}):
+        yield f"  {device}: {{soc: agx-orin, power_mode: MAXN}}"
+    if cameras or lidars:
+        yield "  gateway: {soc: safety-mcu}"
+    yield ""
+    yield "sensors:"
+    for sensor in found:
+        yield from _sensor_lines(sensor)
+    yield ""
+    yield "tasks:  # guess: stages, placement and execution times (of an Orin-class device)"
+    for sensor in cameras:
+        yield from _camera_tasks(sensor)
+    for sensor in lidars:
+        yield from _lidar_tasks(sensor)
+    for sensor in imus:
+        yield from _task(
+            f"imu_{sensor.name}",
+            "pipelines.imu:Integrate",
+            "orin-1.cpu",
+            "imu",
+            [("imu", sensor.name)],
+            parameters=f"sensor: {sensor.name}",
+        )
+    if cameras or lidars:
+        yield from _decision_tasks(cameras, lidars, imus)
+    yield ""
+    yield "chains:  # without limits: measured, not judged"
+    for chain, members in _chains(cameras, lidars, imus):
+        yield f"  {chain}: {{path: [{', '.join(members)}]}}"
+    if cameras or lidars:
+        yield ""
+        backup = ", backup: backup" if lidars else ""
+        yield f"safety: {{arbiter: arbiter, primary: decide{backup}}}"
+
+
+def _sensor_lines(sensor: _Found) -> Iterable[str]:
+    topic = sensor.topic
+    yield f"  {sensor.name}:"
+    yield f"    kind: {topic.kind.value}"
+    measured = f"  # measured {topic.rate_hz:.3f} Hz" if topic.rate_hz else ""
+    yield f"    rate: {format_rate(sensor.rate_hz)}{measured}"
+    if topic.latency is None:
+        yield "    latency: 0ns  # guess: capture and log stamps are on different clocks"
+    elif topic.latency.max_ns <= 0:
+        yield "    latency: 0ns  # guess: log times equal the capture stamps"
+    else:
+        yield f"    latency: {format_ns(max(0, topic.latency.median_ns))}"
+    yield f"    jitter: {format_ns(topic.jitter_ns or 0)}"
+    yield f"    attached_to: [{sensor.device}]  # guess"
+    yield f"    topic: {_quoted(topic.name)}"
+    if topic.image_width and topic.image_height:
+        yield f"    calibration: {{image_size: [{topic.image_width}, {topic.image_height}]}}"
+
+
+def _camera_tasks(sensor: _Found) -> Iterable[str]:
+    name, device = sensor.name, sensor.device
+    yield from _task(f"pre_{name}", "pipelines.camera:Preprocess", f"{device}.cpu", "pre", [("image", name)])
+    yield from _task(f"infer_{name}", "pipelines.detector:Infer", f"{device}.gpu", "infer", [("tensor", f"pre_{name}")])
+    yield from _task(
+        f"post_{name}",
+        "pipelines.detector:Postprocess",
+        f"{device}.cpu",
+        "post",
+        [("raw", f"infer_{name}")],
+        parameters=f"camera: {name}",
+    )
+
+
+def _lidar_tasks(sensor: _Found) -> Iterable[str]:
+    name, device = sensor.name, sensor.device
+    yield from _task(
+        f"pre_{name}",
+        "pipelines.lidar:Preprocess",
+        f"{device}.cpu",
+        "lidar_pre",
+        [("points", name)],
+        parameters=f"sensor: {name}",
+    )
+    yield from _task(
+        f"cluster_{name}", "pipelines.lidar:Cluster", f"{device}.cpu", "cluster", [("obstacles", f"pre_{name}")]
+    )
+
+
+def _decision_tasks(cameras: Sequence[_Found], lidars: Sequence[_Found], imus: Sequence[_Found]) -> Iterable[str]:
+    inputs = [(f"detections_{camera.name}", f"post_{camera.name}") for camera in cameras]
+    parameters = []
+    if lidars:
+        inputs.append(("boxes", f"cluster_{lidars[0].name}"))
+        parameters.append(f"lidar: {lidars[0].name}")
+    if imus:
+        inputs.append(("ego", f"imu_{imus[0].name}"))
+        parameters.append(f"imu: {imus[0].name}")
+    yield from _task(
+        "fuse",
+        "pipelines.fusion:Fuse",
+        "orin-1.cpu",
+        "fuse",
+        inputs,
+        activation="{rate: 30Hz}",
+        read=True,
+        parameters=", ".join(parameters),
+    )
+    decide = [("objects", "fuse")]
+    yield from _task("decide", "pipelines.decision:Brake", "orin-1.cpu", "decide", decide)
+    commands = [("primary", "decide")]
+    if lidars:
+        yield from _task(
+            "backup",
+            "safety.backup:LidarCorridor",
+            "orin-1.cpu",
+            "backup",
+            [("boxes", f"cluster_{lidars[0].name}")],
+            parameters=f"lidar: {lidars[0].name}",
+        )
+        commands.append(("backup", "backup"))
+    yield from _task(
+        "arbiter",
+        "safety.arbiter_stage:Arbiter",
+        "gateway.mcu",
+        "arbiter",
+        commands,
+        activation="{rate: 100Hz}",
+        read=True,
+    )
+
+
+def _task(
+    name: str,
+    stage: str,
+    runs_on: str,
+    kind: str,
+    inputs: Sequence[tuple[str, str]],
+    *,
+    activation: str | None = None,
+    read: bool = False,
+    parameters: str = "",
+) -> Iterable[str]:
+    """`read`: the inputs are only read, and may be empty, when the task's own clock activates it."""
+    bcet, wcet = _TIMES[kind]
+    yield f"  {name}:"
+    yield f"    stage: {stage}"
+    yield f"    runs_on: {runs_on}"
+    if activation:
+        yield f"    activation: {activation}"
+    yield "    inputs:"
+    for port, source in inputs:
+        yield f"      {port}: {{from: {source}, edge: latest, required: false}}" if read else f"      {port}: {source}"
+    yield f"    execution: {{bcet: {bcet}, wcet: {wcet}}}"
+    if parameters:
+        yield f"    parameters: {{{parameters}}}"
+
+
+def _chains(
+    cameras: Sequence[_Found], lidars: Sequence[_Found], imus: Sequence[_Found]
+) -> Iterable[tuple[str, tuple[str, ...]]]:
+    end = ("fuse", "decide", "arbiter")
+    for camera in cameras:
+        name = camera.name
+        yield f"brake_from_{name}", (name, f"pre_{name}", f"infer_{name}", f"post_{name}", *end)
+    for index, lidar in enumerate(lidars):
+        name = lidar.name
+        path = (name, f"pre_{name}", f"cluster_{name}")
+        yield f"brake_from_{name}", (*path, *end) if index == 0 else path
+        if index == 0:
+            yield f"backup_from_{name}", (*path, "backup", "arbiter")
+    for imu in imus:
+        yield f"motion_from_{imu.name}", (imu.name, f"imu_{imu.name}")
+
+
+def _quoted(text: str) -> str:
+    """A YAML string for any topic name, taken literally by glob matching where it has no glob characters."""
+    escaped = "".join(f"[{c}]" if c in "*?[" else c for c in text)
+    plain = re.fullmatch(r"[A-Za-z0-9_/.-]+", escaped) is not None
+    return escaped if plain else '"' + escaped.replace("\\", "\\\\").replace('"', '\\"') + '"'
