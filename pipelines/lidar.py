@@ -45,7 +45,8 @@ class Preprocess(StageBase):
         ground_clearance_m, max_height_m: band above the ground that holds obstacles.
         ground_step_m, ground_slope: how far the ground may rise or fall at once, and per metre of distance.
 
-    Raises ValueError for parameters out of range, DeploymentError for an unknown sensor, Rejected for a malformed sweep.
+    Raises ValueError for parameters out of range, DeploymentError for an unknown sensor or an impossible mounting,
+    Rejected for a malformed sweep.
     """
 
     inputs: ClassVar[Mapping[str, type]] = {"points": PointCloud}

@@ -160,8 +160,8 @@ def ground_plane(xyz_m, height_known, height_m, max_slope):
     """
     lowest = np.full(_PLANE_CELLS * _PLANE_CELLS, np.inf)
     for i in range(xyz_m.shape[0]):
-        column = int(math.floor((xyz_m[i, 0] + _PLANE_REACH_M) / _PLANE_CELL_M))
-        row = int(math.floor((xyz_m[i, 1] + _PLANE_REACH_M) / _PLANE_CELL_M))
+        column = math.floor((xyz_m[i, 0] + _PLANE_REACH_M) / _PLANE_CELL_M)
+        row = math.floor((xyz_m[i, 1] + _PLANE_REACH_M) / _PLANE_CELL_M)
         if 0 <= column < _PLANE_CELLS and 0 <= row < _PLANE_CELLS:
             cell = row * _PLANE_CELLS + column
             lowest[cell] = min(lowest[cell], np.float64(xyz_m[i, 2]))
@@ -294,7 +294,7 @@ def cluster_labels(xyz_m, tolerance_m):
     for c in range(cells):
         ix = ((keys[c] >> 42) & _CELL_MASK) - _CELL_BIAS
         iy = ((keys[c] >> 21) & _CELL_MASK) - _CELL_BIAS
-        for dx in range(0, 3):
+        for dx in range(3):
             for dy in range(-2, 3):
                 if dx == 0 and dy <= 0:
                     continue
@@ -360,8 +360,8 @@ def cut_oversized(xyz_m, labels, clusters, headings, max_length_m, max_width_m):
             u_low, u_high, v_low, v_high, _, _ = _extent(xyz_m, members, start, end, cos, sin)
         u_size, v_size = u_high - u_low, v_high - v_low
         u_limit, v_limit = (max_length_m, max_width_m) if u_size >= v_size else (max_width_m, max_length_m)
-        u_pieces = max(1, int(math.ceil(u_size / u_limit)))
-        v_pieces = max(1, int(math.ceil(v_size / v_limit)))
+        u_pieces = max(1, math.ceil(u_size / u_limit))
+        v_pieces = max(1, math.ceil(v_size / v_limit))
         for k in range(start, end):
             x, y = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 1])
             i_u, i_v = 0, 0

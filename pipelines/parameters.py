@@ -8,13 +8,12 @@ from collections.abc import Collection
 from typing import Any
 
 
-def checked_number(name: str, value: Any, *, low: float, high: float, unit: str = "", low_open: bool = False) -> float:
-    """`value` as a float inside [low, high], or (low, high] with `low_open`."""
-    valid = f"{'more than' if low_open else 'from'} {low:g} {'up ' if low_open else ''}to {high:g}{' ' + unit if unit else ''}"
+def checked_number(name: str, value: Any, *, low: float, high: float, unit: str = "") -> float:
+    """`value` as a float inside [low, high]."""
+    valid = f"from {low:g} to {high:g}{' ' + unit if unit else ''}"
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{name}: {value!r} is not a number; valid: {valid}")
-    inside = low < value <= high if low_open else low <= value <= high
-    if not math.isfinite(value) or not inside:
+    if not math.isfinite(value) or not low <= value <= high:
         raise ValueError(f"{name}: {value!r} is out of range; valid: {valid}")
     return float(value)
 
