@@ -90,7 +90,7 @@ class Fuse(StageBase):
         ground_z_m: float = 0.0,
     ) -> None:
         self._wanted = {"lidar": lidar, "imu": imu}
-        self._min_iou = checked_number("min_iou", min_iou, low=0.0, high=1.0, low_open=True)
+        self._min_iou = checked_number("min_iou", min_iou, low=0.01, high=1.0)
         self._confirm_hits = checked_integer("confirm_hits", confirm_hits, low=1, high=100)
         coast = checked_number("max_coast_ms", max_coast_ms, low=1.0, high=10_000.0, unit="ms")
         self._coast_ns = math.floor(coast * NS_PER_MS)
@@ -253,7 +253,8 @@ class Fuse(StageBase):
         age_s = (now_ns - frame.capture_time_ns) / NS_PER_S
         boxes = frame.boxes_px.astype(np.float64)
         order = np.lexsort((frame.class_ids, frame.scores, *boxes.T))
-        order = order[np.isfinite(boxes).all(axis=1)[order]]
+        usable = np.asarray(np.isfinite(boxes).all(axis=1))
+        order = order[usable[order]]
         boxes, scores = boxes[order], frame.scores[order]
         names = [frame.class_names[i] for i in order]
 
@@ -272,7 +273,8 @@ class Fuse(StageBase):
                 self._objects.filter.update(row, *ground, age_s)
 
         areas = np.maximum((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]), 1e-9)
-        overlapped = (visible[:, None] & (intersection_matrix(projected, boxes) > self._min_iou * areas)).any(axis=0)
+        covered = visible[:, None] & (intersection_matrix(projected, boxes) > self._min_iou * areas)
+        overlapped = np.asarray(covered.any(axis=0))
         explained = {column for _, column in pairs}
         for column in range(len(boxes)):
             if column in explained or overlapped[column] or scores[column] < self._camera_min_score:

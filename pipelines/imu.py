@@ -53,7 +53,7 @@ class Integrate(StageBase):
         self, *, sensor: str | None = None, max_gap_ms: float = 100.0, gravity_time_constant_s: float = 10.0
     ) -> None:
         self._sensor = sensor
-        gap = checked_number("max_gap_ms", max_gap_ms, low=0.0, high=10_000.0, unit="ms", low_open=True)
+        gap = checked_number("max_gap_ms", max_gap_ms, low=0.1, high=10_000.0, unit="ms")
         self._max_gap_ns = math.floor(gap * NS_PER_MS)
         self._time_constant_s = checked_number(
             "gravity_time_constant_s", gravity_time_constant_s, low=0.1, high=1000.0, unit="s"
