@@ -4,14 +4,15 @@ The rules, in the order in which they are applied:
 
 1. A command is *acceptable* when it is there, says it is valid, is plausible, is young enough and, for the primary
    path, when at least one sensor that looks ahead is fresh in it. A command that is read again is judged again by age.
-2. A path is *trusted* after `recovery_commands` acceptable commands in a row, and until its first unacceptable one.
+2. A path is *trusted* after `recovery_commands` acceptable commands in a row whose counter and capture stamp advance,
+   and until the first that breaks this.
 3. A trusted primary path commands: NOMINAL, or DEGRADED while a monitored sensor's view in it is stale.
    Else a trusted backup path commands: BACKUP. Else, during the start-up grace, nothing is asked for: STARTING.
    Else DEGRADED without a trusted path: brake as hard as an acceptable command asks; with none, as last commanded.
 4. `minimal_risk_after_ns` without a trusted path (counted from the end of the grace at first) gives MINIMAL_RISK, a
    constant deceleration. It is latched: no input ends it.
 5. Emergency braking outranks everything: an acceptable command of either path that asks for it is carried out in every
-   state, trusted or not. Trust guards the return of normal driving; waiting for it would only delay the brake.
+   state, trusted or not, in sequence or not. Trust guards normal driving; waiting for it would only delay the brake.
 
 Every instant is integer nanoseconds on one time line. Nothing here raises for any value of its inputs.
 """
@@ -91,26 +92,27 @@ def arbitrate(
     started_ns = memory.started_ns if memory.started_ns is not None else now_ns
     stale = stale_sensors(inputs.primary, now_ns, started_ns, policy)
 
-    primary_fault = _fault(inputs.primary, memory.primary, now_ns, policy.primary_age_limit_ns, policy)
+    primary_fault = _fault(inputs.primary, now_ns, policy.primary_age_limit_ns, policy)
     if (
         primary_fault is None
         and policy.forward_sensors
         and set(policy.forward_sensors) <= _unseen(inputs, now_ns, policy)
     ):
         primary_fault = "no sensor that looks ahead is fresh"
-    backup_fault = _fault(inputs.backup, memory.backup, now_ns, policy.backup_age_limit_ns, policy)
-    primary = _judge(memory.primary, inputs.primary, primary_fault, policy)
-    backup = _judge(memory.backup, inputs.backup, backup_fault, policy)
-
+    backup_fault = _fault(inputs.backup, now_ns, policy.backup_age_limit_ns, policy)
     acceptable: list[tuple[str, Command]] = []
     if inputs.primary is not None and primary_fault is None:
         acceptable.append(("primary", inputs.primary))
     if inputs.backup is not None and backup_fault is None:
         acceptable.append(("backup", inputs.backup))
 
+    primary_doubt = primary_fault or _out_of_sequence(inputs.primary, memory.primary)
+    backup_doubt = backup_fault or _out_of_sequence(inputs.backup, memory.backup)
+    primary = _judge(memory.primary, inputs.primary, primary_doubt, policy)
+    backup = _judge(memory.backup, inputs.backup, backup_doubt, policy)
     doubts = (
-        f"primary: {primary_fault or _recovering(primary, policy)}",
-        f"backup: {backup_fault or _recovering(backup, policy)}",
+        f"primary: {primary_doubt or _recovering(primary, policy)}",
+        f"backup: {backup_doubt or _recovering(backup, policy)}",
     )
     state, reason = _state(memory, primary, backup, doubts, stale, now_ns, started_ns, policy)
     selected, command = _select(state, memory, primary, backup, acceptable, now_ns, policy)
@@ -188,9 +190,7 @@ def _enter(memory: ArbiterMemory, now_ns: int) -> ArbiterMemory:
     return memory
 
 
-def _fault(
-    command: Command | None, path: PathMemory, now_ns: int, age_limit_ns: int, policy: ArbiterPolicy
-) -> str | None:
+def _fault(command: Command | None, now_ns: int, age_limit_ns: int, policy: ArbiterPolicy) -> str | None:
     """Why `command` is not acceptable, or None."""
     if command is None:
         return "no command yet"
@@ -210,20 +210,26 @@ def _fault(
         return f"the capture stamp lies {format_ns(-age_ns)} in the future"
     if age_ns > age_limit_ns:
         return f"the command is {format_ns(age_ns)} old, limit {format_ns(age_limit_ns)}"
-    if path.counter is not None and path.capture_time_ns is not None:
-        repeated = command.counter == path.counter
-        if command.counter < path.counter or (repeated and command.capture_time_ns != path.capture_time_ns):
-            return f"the counter went from {path.counter} to {command.counter}"
-        if command.capture_time_ns < path.capture_time_ns:
-            return "the capture stamp stepped back"
     return None
 
 
-def _judge(path: PathMemory, command: Command | None, fault: str | None, policy: ArbiterPolicy) -> PathMemory:
-    """Trust after `command`: a command read again adds nothing, an unacceptable one takes all of it away."""
+def _out_of_sequence(command: Command | None, path: PathMemory) -> str | None:
+    """Why `command` cannot follow the path's last one, or None."""
+    if command is None or path.counter is None or path.capture_time_ns is None:
+        return None
+    repeated = command.counter == path.counter
+    if command.counter < path.counter or (repeated and command.capture_time_ns != path.capture_time_ns):
+        return f"the counter went from {path.counter} to {command.counter}"
+    if command.capture_time_ns < path.capture_time_ns:
+        return "the capture stamp stepped back"
+    return None
+
+
+def _judge(path: PathMemory, command: Command | None, doubt: str | None, policy: ArbiterPolicy) -> PathMemory:
+    """Trust after `command`: a command read again adds nothing, a doubtful one takes all of it away."""
     if command is None:
         return PathMemory(path.counter, path.capture_time_ns)
-    if fault is not None:
+    if doubt is not None:
         return PathMemory(command.counter, command.capture_time_ns)
     good = path.good_in_a_row
     # Right after a fault the same command must not count as the first good one: nothing new has arrived.
