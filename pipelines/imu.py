@@ -19,10 +19,12 @@ GRAVITY_M_S2 = 9.80665
 
 #: A specific force this close to gravity's size belongs to a vehicle that hardly accelerates; only then does it say
 #: where down is.
-_GRAVITY_TOLERANCE_M_S2 = 0.5
+_GRAVITY_TOLERANCE_M_S2 = 0.3
 
-#: An IMU whose first quiet sample points further than this from its declared up axis is mounted differently.
+#: An IMU whose first sample points further than this from its declared up axis, while its size is gravity's give or
+#: take the second figure, is mounted differently.
 _MOUNTING_COSINE = math.cos(math.radians(30.0))
+_MOUNTING_TOLERANCE_M_S2 = 2.0
 
 
 class Integrate(StageBase):
@@ -136,14 +138,14 @@ class Integrate(StageBase):
         self, rate: npt.NDArray[np.float64], force: npt.NDArray[np.float64], dt_s: float | None
     ) -> None:
         size = float(np.linalg.norm(force))
-        quiet = abs(size - GRAVITY_M_S2) <= _GRAVITY_TOLERANCE_M_S2
+        excess = abs(size - GRAVITY_M_S2)
         if dt_s is None:
             # First sample, or after a gap: the mounting is believed unless gravity clearly says otherwise.
-            if quiet and float(force @ self._up) / size < _MOUNTING_COSINE:
+            if excess <= _MOUNTING_TOLERANCE_M_S2 and float(force @ self._up) / size < _MOUNTING_COSINE:
                 self._up = force / size
             return
         up = self._up - np.cross(rate, self._up) * dt_s
-        if quiet:
+        if excess <= _GRAVITY_TOLERANCE_M_S2:
             up += (force / size - up) * min(dt_s / self._time_constant_s, 1.0)
         self._up = up / float(np.linalg.norm(up))
 
