@@ -4,8 +4,6 @@ The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast spl
 OOPSLA 2014), applied once per word of the counter.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-
 from __future__ import annotations
 
 import numpy as np

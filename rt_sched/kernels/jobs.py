@@ -3,8 +3,6 @@
 `m` is a `tables.Machine`. The caller has made sure that the growing tables have room (`machine._room_for_instant`).
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-
 from __future__ import annotations
 
 from rt_sched.kernels.compiled import part

@@ -5,8 +5,6 @@ processes one instant. The phases are the functions `_faults`, `_completions`, `
 and `_dispatch`.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-
 from __future__ import annotations
 
 from rt_sched.kernels.compiled import entry, part, sources_digest

@@ -62,8 +62,15 @@ class Simulation:
         return self._given.horizon_ns
 
     def held_messages(self) -> npt.NDArray[np.int64]:
-        """Ids of all messages that a job may still come to read, with some that none will read any more."""
-        return np.unique(np.concatenate((self._machine.edges["register"], self._machine.rings)))
+        """Ids of the messages that edges hold now, in registers and queues; a later job can read no other."""
+        edges, rings = self._machine.edges, self._machine.rings
+        queued = [
+            rings[edge["first_place"] + (edge["head"] + position) % edge["depth"]]
+            for edge in edges
+            for position in range(edge["count"])
+        ]
+        held = np.unique(np.array([*edges["register"], *queued], np.int64))
+        return np.delete(held, held == tables.NONE)
 
     def step(self) -> npt.NDArray[np.void] | None:
         """Process the next instant at which anything happens.

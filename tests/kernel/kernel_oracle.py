@@ -292,7 +292,8 @@ class Oracle:
         return complete
 
     def run(self) -> Result:
-        for self.now in range(self.g.horizon_ns + 1):
+        for now in range(self.g.horizon_ns + 1):
+            self.now = now
             at_horizon = self.now == self.g.horizon_ns
             self.faults()
             self.completions()

@@ -27,14 +27,14 @@ _POLICIES = (Policy.FIXED_PRIORITY, Policy.FIXED_PRIORITY, Policy.EDF, Policy.ED
 
 def random_system(seed: int) -> MachineInput:
     """A system of up to three processors, three sensors and seven tasks, often overloaded, with loops and faults."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 - reproducible test data
     horizon = rng.randint(20, 100)
     processors = tuple(
         ProcessorRow(f"p{i}", rng.choice(_POLICIES), rng.random() < 0.8) for i in range(rng.choice((1, 1, 2, 3)))
     )
     sensors = tuple(f"s{i}" for i in range(rng.randint(0, 3)))
     count = rng.randint(1, 7)
-    timed = [not sensors and i == 0 or rng.random() < 0.55 for i in range(count)]
+    timed = [(not sensors and i == 0) or rng.random() < 0.55 for i in range(count)]
     tasks = tuple(_task(rng, i, len(processors), timed[i]) for i in range(count))
     return MachineInput(
         processors=processors,

@@ -61,7 +61,9 @@ def rows_of(trace: Trace) -> Result:
             for row, (status, missed, overrun, inputs) in zip(numbers, ends, strict=True)
         ],
         slices=sorted((tuple(map(int, row)) for row in slice_rows), key=lambda row: (row[3], row[0])),
-        drops=[(int(time), int(edge), int(message), DropReason(reason).name) for time, edge, message, reason in drop_rows],
+        drops=[
+            (int(time), int(edge), int(message), DropReason(reason).name) for time, edge, message, reason in drop_rows
+        ],
         samples=[SampleStatus(status).name for status in trace.samples.status],
     )
 
