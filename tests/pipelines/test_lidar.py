@@ -133,11 +133,37 @@ class TestPreprocess:
         points[:, 2] += 0.07 * np.clip(points[:, 0] - 12, 0, None)
         assert len(obstacles(cloud(points)).xyz_m) == 0
 
-    def test_reflections_below_the_road_do_not_lift_it(self) -> None:
-        points = np.concatenate([ground(), [[x, 0.0, -6.0] for x in np.arange(5, 30, 0.7)], car(15, 0)])
-        left = obstacles(cloud(points)).xyz_m
-        assert len(left) > 100
-        assert (np.abs(left[:, 0] - 15) < 2.4).all()
+    def test_reflections_below_the_road_change_nothing(self) -> None:
+        points = np.concatenate([ground(), car(15, 0)])
+        below = np.array([[x, y, -MOUNT_M - 1.0] for x in np.arange(5, 30, 0.7) for y in (-0.5, 0.5)])
+        clean, mixed = obstacles(cloud(points)), obstacles(cloud(np.concatenate([below, points])))
+        assert len(clean.xyz_m) > 100
+        np.testing.assert_array_equal(clean.xyz_m, mixed.xyz_m)
+
+    def test_the_underside_of_a_truck_is_not_taken_for_ground(self) -> None:
+        """Its shadow hides the road below and behind, so that its sill is the lowest point seen there."""
+        road = ground()
+        hidden = (road[:, 0] > 11.9) & (np.abs(road[:, 1]) < 6)
+        truck = surface((15, 0, -MOUNT_M + 1.5), (6.0, 2.4, 2.0))
+        left = obstacles(cloud(np.concatenate([road[~hidden], truck]))).xyz_m
+        assert left[:, 2].min() == pytest.approx(-MOUNT_M + 0.5, abs=0.1)
+
+    def test_the_road_plane_is_found_among_walls(self) -> None:
+        points = np.concatenate([ground(slope_x=0.1), surface((5, 9, 0), (40, 2, 4)), surface((12, -8, 0), (30, 2, 4))])
+        for known, height_m in ((False, 0.0), (True, -MOUNT_M + 0.2)):
+            plane = lidar_kernels.ground_plane(points.astype(np.float32), known, height_m, 0.15)
+            np.testing.assert_allclose(plane, [0.1, 0.0, -MOUNT_M], atol=0.03)
+
+    def test_the_road_counts_as_level_where_no_plane_is_believable(self) -> None:
+        steep, few = ground(slope_x=0.3, reach_m=15).astype(np.float32), ground(reach_m=1.0).astype(np.float32)
+        assert lidar_kernels.ground_plane(steep, True, -MOUNT_M, 0.15) == (0.0, 0.0, -MOUNT_M)
+        a, b, c = lidar_kernels.ground_plane(few, False, 0.0, 0.15)
+        assert (a, b) == (0.0, 0.0)
+        assert c == pytest.approx(-MOUNT_M, abs=0.05)
+
+    def test_a_tilted_sensor_of_unknown_mounting_still_loses_the_ground(self) -> None:
+        """A tilt of 7 degrees is more than the ground may rise per metre; only the plane explains it."""
+        assert len(obstacles(cloud(ground(slope_x=0.12)), ground_slope=0.0).xyz_m) == 0
 
     def test_a_bridge_overhead_is_no_obstacle(self) -> None:
         x, y = np.meshgrid(np.arange(10, 16, 0.2), np.arange(-8, 8, 0.2))
