@@ -1,0 +1,1 @@
+"""Writers of what a run leaves behind: a trace for Perfetto, outputs for Foxglove."""

@@ -7,17 +7,16 @@ from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import EncodedImage
+from rt_sched.record.ros_messages import RosMessages
+from rt_sched.record.ros_types import RosMessage
 from rt_sched.record.schemas import schema_text, typestore
 from rt_sched.units import NS_PER_MS
-
-if TYPE_CHECKING:
-    from rt_sched.record.ros_types import RosMessage
 
 #: Written into the header instead of the library's version, so that equal outputs give equal files.
 LIBRARY = "rt-sched output recorder 1"
@@ -50,8 +49,6 @@ class OutputRecorder:
 
     def __init__(self, path: Path, *, time_zero_ns: int = 0) -> None:
         from mcap.writer import CompressionType, Writer
-
-        from rt_sched.record.ros_messages import RosMessages
 
         if time_zero_ns < 0:
             raise ValueError(f"time_zero_ns is {time_zero_ns}; an MCAP log time is never negative")
