@@ -158,19 +158,20 @@ def ground_plane(xyz_m, height_known, height_m, max_slope):
     `height_known` the ground is expected at `height_m` (+-0.5 m) under the origin. Without enough cells, or where
     the fit is steeper than `max_slope`, the ground is level.
     """
-    lowest = np.full(_PLANE_CELLS * _PLANE_CELLS, np.inf)
+    lowest = np.full(_PLANE_CELLS * _PLANE_CELLS, -1, np.int64)
     for i in range(xyz_m.shape[0]):
         column = math.floor((xyz_m[i, 0] + _PLANE_REACH_M) / _PLANE_CELL_M)
         row = math.floor((xyz_m[i, 1] + _PLANE_REACH_M) / _PLANE_CELL_M)
         if 0 <= column < _PLANE_CELLS and 0 <= row < _PLANE_CELLS:
             cell = row * _PLANE_CELLS + column
-            lowest[cell] = min(lowest[cell], np.float64(xyz_m[i, 2]))
-    used = np.flatnonzero(lowest < np.inf)
+            if lowest[cell] == -1 or xyz_m[i, 2] < xyz_m[lowest[cell], 2]:
+                lowest[cell] = i
+    used = lowest[lowest >= 0]
     if used.size == 0:
         return 0.0, 0.0, height_m
-    z = lowest[used]
-    x = ((used % _PLANE_CELLS) + 0.5) * _PLANE_CELL_M - _PLANE_REACH_M
-    y = ((used // _PLANE_CELLS) + 0.5) * _PLANE_CELL_M - _PLANE_REACH_M
+    x, y, z = np.empty(used.size), np.empty(used.size), np.empty(used.size)
+    for i in range(used.size):
+        x[i], y[i], z[i] = xyz_m[used[i], 0], xyz_m[used[i], 1], xyz_m[used[i], 2]
     a, b = 0.0, 0.0
     c = height_m if height_known else np.median(z)
     level = c
