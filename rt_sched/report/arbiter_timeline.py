@@ -21,14 +21,22 @@ MOST_DRAWN = 1500
 #: Times to collision above this are drawn at the upper edge.
 LONGEST_TTC_NS = 10 * NS_PER_S
 
+#: Widths of the chart on a desk and on a phone that labels are fitted to.
+_WIDE_PX, _NARROW_PX = 640, 330
+
 _SEVERITY = ("NOMINAL", "STARTING", "DEGRADED", "BACKUP", "MINIMAL_RISK")
 
 
 @dataclass(frozen=True, slots=True)
 class TimeLine:
-    """`figure`: the chart. `sources`: names in the order of their colours. `notes`: what was drawn coarser."""
+    """`figure`: the chart. `sources`: names in the order of their colours. `notes`: what was drawn coarser.
+
+    `emergency`, `recovery`: whether it shows emergency braking, and faults that were recovered from.
+    """
 
     figure: Markup
+    emergency: bool
+    recovery: bool
     sources: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -47,25 +55,36 @@ def arbiter_time_line(decisions: Decisions, faults: Sequence[Mapping[str, Any]],
             "each shows its gravest decision."
         )
     top = 24 if any(f.get("time_ns") is not None for f in faults) else 4
-    parts = [_fault_spans(faults, horizon, 300)]
-    parts.append(svg.text(0, top + 10, "State", "row-label"))
-    for start, end, state in _runs([(t, d.state.value) for t, d in drawn], horizon):
-        hover = f"{state} from {time_with_unit(start)} for {time_with_unit(end - start)}"
-        parts.append(_labelled_bar(start, end, horizon, top + 15, state, f"state-{state.lower()}", hover))
-    parts.append(svg.text(0, top + 52, "Selected command", "row-label"))
-    for start, end, source in _runs([(t, d.selected) for t, d in drawn], horizon):
-        hover = f"{source} from {time_with_unit(start)} for {time_with_unit(end - start)}"
-        colour = f"group-{sources.index(source) % 8}"
-        parts.append(_labelled_bar(start, end, horizon, top + 57, source, colour, hover))
-    parts.append(_acceleration(drawn, horizon, top + 88))
-    parts.append(_time_to_collision(drawn, horizon, top + 168))
     bottom = top + 236
-    parts.append(_time_axis(horizon, bottom))
-    parts.append(_fault_marks(faults, horizon, bottom))
+    states = _runs([(t, d.state.value) for t, d in drawn], horizon)
+    selected = _runs([(t, d.selected) for t, d in drawn], horizon)
+    colour_of = {source: f"group-{index % 8}" for index, source in enumerate(sources)}
+    braking, braking_label = _acceleration(drawn, horizon, top + 88)
+    closing, closing_label = _time_to_collision(drawn, horizon, top + 168)
+    parts = [
+        _fault_spans(faults, horizon, bottom - 16),
+        *(_labelled_bar(run, horizon, top + 15, f"state-{run[2].lower()}") for run in states),
+        *(_labelled_bar(run, horizon, top + 57, colour_of[run[2]]) for run in selected),
+        braking,
+        closing,
+        _time_axis(horizon, bottom),
+        _fault_marks(faults, horizon, bottom),
+        # Last, so that no curve or mark runs through them.
+        svg.text(0, top + 10, "State", "row-label"),
+        svg.text(0, top + 52, "Selected command", "row-label"),
+        svg.text(0, top + 98, braking_label, "row-label"),
+        svg.text(0, top + 178, closing_label, "row-label"),
+    ]
     label = f"Arbiter over {time_with_unit(horizon)}: {count(len(decisions))} decisions, " + ", ".join(
         f"{sum(1 for _, d in decisions if d.selected == s)} from {s}" for s in sources[:8]
     )
-    return TimeLine(svg.chart(bottom + 18, *parts, label=label, class_="chart arbiter"), sources, tuple(notes))
+    return TimeLine(
+        figure=svg.chart(bottom + 18, *parts, label=label, class_="chart arbiter"),
+        emergency=any(d.command.emergency for _, d in decisions),
+        recovery=any(f.get("time_ns") is not None and f.get("recovered_after_ns") is not None for f in faults),
+        sources=sources,
+        notes=tuple(notes),
+    )
 
 
 def thinned(decisions: Decisions, horizon_ns: int) -> Decisions:
@@ -98,38 +117,38 @@ def _runs(values: Sequence[tuple[int, str]], horizon_ns: int) -> list[tuple[int,
     return runs
 
 
-def _labelled_bar(start: int, end: int, horizon: int, y_px: int, label: str, colour: str, hover: str) -> Markup:
+def _labelled_bar(run: tuple[int, int, str], horizon: int, y_px: int, colour: str) -> Markup:
+    start, end, label = run
     share = (end - start) / horizon
-    fits = len(label) * 7 + 8 <= share * 640
+    hover = f"{label} from {time_with_unit(start)} for {time_with_unit(end - start)}"
     parts = [svg.element("rect", width="100%", height="20", class_=f"band {colour}"), svg.element("title", hover)]
-    if fits:
-        parts.append(svg.element("text", label, x="6", y="14", class_="band-label"))
+    wanted = len(label) * 7.6 + 10
+    if wanted <= share * _WIDE_PX:
+        css = "band-label" if wanted <= share * _NARROW_PX else "band-label wide-only"
+        parts.append(svg.element("text", label, x="6", y="14", class_=css))
     return svg.element("svg", *parts, x=svg.at(start / horizon), y=y_px, width=svg.at(share), height="20")
 
 
-def _acceleration(decisions: Decisions, horizon: int, top: int) -> Markup:
+def _acceleration(decisions: Decisions, horizon: int, top: int) -> tuple[Markup, str]:
     values = [d.command.acceleration_m_s2 for _, d in decisions]
     low, high = min(-1.0, *values), max(0.5, *values)
-    height = 62
-    span = high - low
+    height, span = 62, high - low
     points = [(t / horizon, (d.command.acceleration_m_s2 - low) / span) for t, d in decisions]
     zero = top + 18 + height * high / span
-    parts = [
-        svg.text(0, top + 10, f"Requested acceleration, m/s²: {min(values):.1f} to {max(values):.1f}", "row-label"),
-        svg.element("line", x1="0", x2="100%", y1=zero, y2=zero, class_="axis"),
-        svg.step_line([*points, (1.0, points[-1][1])], top + 18, height, "line"),
-    ]
+    parts = []
     for start, end, kind in _runs([(t, "emergency" if d.command.emergency else "") for t, d in decisions], horizon):
         if kind:
             hover = f"Emergency braking from {time_with_unit(start)} for {time_with_unit(end - start)}"
-            parts.insert(1, svg.bar(start / horizon, end / horizon, top + 18, height, "emergency", hover))
-    return svg.joined(parts)
+            parts.append(svg.bar(start / horizon, end / horizon, top + 18, height, "emergency", hover))
+    parts.append(svg.element("line", x1="0", x2="100%", y1=zero, y2=zero, class_="axis"))
+    parts.append(svg.step_line([*points, (1.0, points[-1][1])], top + 18, height, "line"))
+    return svg.joined(parts), f"Requested acceleration: {min(values):.1f} to {max(values):.1f} m/s²"
 
 
-def _time_to_collision(decisions: Decisions, horizon: int, top: int) -> Markup:
+def _time_to_collision(decisions: Decisions, horizon: int, top: int) -> tuple[Markup, str]:
     known = [d.command.time_to_collision_ns for _, d in decisions if d.command.time_to_collision_ns is not None]
     if not known:
-        return svg.text(0, top + 10, "Time to collision: nothing closed in", "row-label")
+        return Markup(""), "Time to collision: nothing closed in"
     ceiling = max(min(max(known), LONGEST_TTC_NS), NS_PER_S)
     points: list[tuple[float, float] | None] = []
     for time_ns, decision in decisions:
@@ -137,15 +156,10 @@ def _time_to_collision(decisions: Decisions, horizon: int, top: int) -> Markup:
         points.append(None if value is None else (time_ns / horizon, max(0.0, min(value / ceiling, 1.0))))
     if points[-1] is not None:
         points.append((1.0, points[-1][1]))
-    caption = f"Time to collision: least {time_with_unit(min(known))}; upper edge {time_with_unit(ceiling)}"
-    base = top + 18 + 48
-    return svg.joined(
-        [
-            svg.text(0, top + 10, caption, "row-label"),
-            svg.element("line", x1="0", x2="100%", y1=base + 0.5, y2=base + 0.5, class_="axis"),
-            svg.step_line(points, top + 18, 48, "line"),
-        ]
-    )
+    base = top + 18 + 48.5
+    axis = svg.element("line", x1="0", x2="100%", y1=base, y2=base, class_="axis")
+    label = f"Time to collision: least {time_with_unit(min(known))}, scale to {time_with_unit(ceiling)}"
+    return svg.joined([axis, svg.step_line(points, top + 18, 48, "line")]), label
 
 
 def _fault_spans(faults: Sequence[Mapping[str, Any]], horizon: int, height: int) -> Markup:

@@ -43,7 +43,7 @@ class ListedJob:
 
 @dataclass(frozen=True, slots=True)
 class Gantt:
-    """`rows`: (processor, whether it is its device's first), in the order of the figure's rows."""
+    """`rows`: (processor, whether it is its device's last), in the order of the figure's rows."""
 
     rows: tuple[tuple[str, bool], ...]
     figure: Markup
@@ -79,7 +79,9 @@ def gantt(trace: Trace, start_ns: int, end_ns: int, worst_job: int, colours: Seq
     names = [trace.processor_names[int(p)] for p in processors]
     bottom = _AXIS_PX + ROW_PX * len(names)
 
-    parts = [_grid(start_ns, end_ns, bottom), _row_lines(names)]
+    devices = [name.split(".")[0] for name in names]
+    rows = tuple((name, devices[i + 1 : i + 2] != [devices[i]]) for i, name in enumerate(names))
+    parts = [_grid(start_ns, end_ns, bottom), _row_lines(rows)]
     parts.extend(_piece(trace, index, row_of, start_ns, end_ns, worst_job, colours) for index in inside.tolist())
     listed = _jobs_of(trace, inside)
     home = _home_of(trace, inside)
@@ -93,8 +95,6 @@ def gantt(trace: Trace, start_ns: int, end_ns: int, worst_job: int, colours: Seq
     if len(listed) > MOST_LISTED:
         notes.append(f"The table lists the first {count(MOST_LISTED)} of {count(len(listed))} jobs.")
     table = tuple(_listed(trace, job, trace.processor_names[home[job]]) for job in listed[:MOST_LISTED])
-    devices = [name.split(".")[0] for name in names]
-    rows = tuple((name, i == 0 or devices[i] != devices[i - 1]) for i, name in enumerate(names))
     figure = svg.chart(bottom, *parts, label=label, class_="chart gantt")
     return Gantt(rows, figure, start_ns, end_ns, table, tuple(notes))
 
@@ -129,11 +129,11 @@ def _grid(start_ns: int, end_ns: int, bottom: int) -> Markup:
     return svg.joined(parts)
 
 
-def _row_lines(names: Sequence[str]) -> Markup:
+def _row_lines(rows: Sequence[tuple[str, bool]]) -> Markup:
     lines = []
-    for row, _ in enumerate(names):
+    for row, (_, last) in enumerate(rows):
         y = _AXIS_PX + ROW_PX * (row + 1) - 0.5
-        lines.append(svg.element("line", x1="0", x2="100%", y1=y, y2=y, class_="row"))
+        lines.append(svg.element("line", x1="0", x2="100%", y1=y, y2=y, class_="row device" if last else "row"))
     return svg.joined(lines)
 
 

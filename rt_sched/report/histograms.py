@@ -28,7 +28,6 @@ class Band:
     name: str
     values_ns: Times
     limit_ns: int | None
-    note: str = ""
 
 
 def response_histogram(name: str, values_ns: Times, deadline_ns: int | None, p99_ns: int | None) -> Markup:
@@ -67,15 +66,13 @@ def chain_figure(name: str, bands: Sequence[Band]) -> Markup:
         parts.append(svg.element("line", x1="0", x2="100%", y1=base + 0.5, y2=base + 0.5, class_="axis"))
         parts.append(svg.columns(binned(band.values_ns, end, _CHAIN_BINS), top + 18, row - 24, f"bars band-{index}"))
         largest = int(band.values_ns.max()) if band.values_ns.size else None
-        caption = f"{band.name}: largest {time_with_unit(largest)}" if largest is not None else f"{band.name}: none"
-        parts.append(svg.text(0, top + 12, caption + band.note, "row-label"))
+        caption = f"{band.name}: " + (f"largest {time_with_unit(largest)}" if largest is not None else "none")
+        limit = ""
         if band.limit_ns is not None:
-            parts.append(svg.vertical(band.limit_ns / end, top + 2, base + 3, "limit"))
-            parts.append(
-                svg.text(band.limit_ns / end, top + 12, time_with_unit(band.limit_ns), "limit-label", "end", dx=-4)
-            )
-            caption += f", limit {time_with_unit(band.limit_ns)}"
-        spoken.append(caption)
+            parts.append(svg.vertical(band.limit_ns / end, top + 18, base + 3, "limit"))
+            limit = f", limit {time_with_unit(band.limit_ns)}"
+        parts.append(svg.text(0, top + 12, caption, "row-label", second=limit, second_class="of-limit"))
+        spoken.append(caption + limit)
     bottom = len(bands) * row
     parts.append(_axis(end, bottom - 4, 8))
     return svg.chart(bottom + 14, *parts, label=f"Chain {name}. " + "; ".join(spoken), class_="chart bands")

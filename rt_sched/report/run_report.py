@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 
 from rt_sched.report.arbiter_timeline import arbiter_time_line
 from rt_sched.report.gantt import gantt
@@ -65,7 +67,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        ms=time_ms, time=time_with_unit, count=count, percent=percent, data_uri=_data_uri, cell=_cell, filled=_sort_key
+        ms=time_ms,
+        time=time_with_unit,
+        count=count,
+        percent=percent,
+        data_uri=_data_uri,
+        cell=_cell,
+        breakable=_breakable,
+        filled=_sort_key,
     )
     return environment
 
@@ -84,11 +93,11 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
     notes.extend(schedule.notes if schedule else ())
     notes.extend(time_line.notes if time_line else ())
     return {
-        "summary": summary,
+        "head": {key: summary.get(key) for key in ("system", "clock", "tier", "policy", "recording")},
         "meaning": meaning(str(summary.get("status", "unknown"))),
         "workload": _workload(data),
         "figures": figures(summary, data.chains),
-        "arbiter": summary.get("arbiter") or {},
+        "arbiter": {"state_time_ns": {}, "decisions": {}, **(summary.get("arbiter") or {})},
         "chains": chain_rows(summary, data.chains, notes),
         "chain_cards": chain_cards(data.chains, notes),
         "tasks": task_list,
@@ -166,6 +175,11 @@ def _plain(value: Any) -> str:
 def _cell(text: str) -> str:
     """What stands in a cell without a value."""
     return text or "–"
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may be broken after its separators."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_./-])", name))
 
 
 def _sort_key(value: float | None) -> float:

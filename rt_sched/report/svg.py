@@ -63,14 +63,22 @@ def at(share: float) -> str:
     return _number(share * 100) + "%"
 
 
-def text(share: float, y_px: float, content: str, class_: str, anchor: str = "start", dx: int = 0) -> Markup:
-    """One line of text, kept apart from its surroundings in writing direction."""
+def text(
+    share: float,
+    y_px: float,
+    content: str,
+    class_: str,
+    anchor: str = "start",
+    second: str = "",
+    second_class: str = "",
+) -> Markup:
+    """One line of text, with an optional second part in a style of its own."""
     return element(
         "text",
         content,
+        *((element("tspan", second, class_=second_class),) if second else ()),
         x=at(share),
         y=float(y_px),
-        dx=dx or None,
         class_=class_,
         text_anchor=None if anchor == "start" else anchor,
     )

@@ -31,10 +31,13 @@ _MEANINGS = {
         "good",
         "✓",
         "Every deadline was met",
-        "All jobs finished in time, no assumption was violated, and the recording was used in full.",
+        "No job missed its deadline, no bound was exceeded and no monitor tripped.",
     ),
     "deadline_miss": Meaning(
-        "bad", "✕", "Deadlines were missed", "At least one job finished after its deadline, or not before the end."
+        "bad",
+        "✕",
+        "Deadlines were missed",
+        "At least one job finished after its deadline, or was unfinished when it passed.",
     ),
     "assumption_violated": Meaning(
         "caution",
@@ -174,6 +177,9 @@ def _messages(summary: Mapping[str, Any]) -> Figure | None:
         f"of {count(total['recorded'])} recorded; {count(total['dropped'])} dropped, "
         f"{count(total['undecodable'])} undecodable"
     )
+    unused = total["recorded"] - total["delivered"] - total["dropped"] - total["undecodable"]
+    if unused > 0:
+        detail += f", {count(unused)} not used"
     share = total["delivered"] / total["recorded"] if total["recorded"] else None
     tone = "caution" if total["undecodable"] else "good"
     return Figure("Messages delivered", count(total["delivered"]), detail, share, tone)
