@@ -84,7 +84,7 @@ class Fuse(StageBase):
         max_coast_ms: float = 500.0,
         lidar_timeout_ms: float = 300.0,
         lidar_sigma_m: float = 0.15,
-        acceleration_psd_m2_s3: float = 4.0,
+        acceleration_psd_m2_s3: float = 15.0,
         camera_range_m: float = 60.0,
         camera_min_score: float = 0.5,
         ground_z_m: float = 0.0,
