@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from rt_sched.app.shipped import resolve
-from sensors import open_recording
+from sensors.recording import open_recording
 from sensors.survey import TopicSurvey, survey
 
 INFO_SCHEMA = "rt-sched/recording-info/1"

@@ -12,7 +12,7 @@ from rt_sched.app.shipped import resolve
 from rt_sched.errors import DataError, DeploymentError
 from rt_sched.ports import Recording, TopicKind
 from rt_sched.units import format_ns, format_rate
-from sensors import open_recording
+from sensors.recording import open_recording
 from sensors.survey import TopicSurvey, survey
 
 #: Share of one GPU that guessed detectors may use before a further device is assumed.

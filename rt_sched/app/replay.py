@@ -40,7 +40,7 @@ from rt_sched.runtime.timeline import Timeline, build_timeline
 from rt_sched.sim import Simulation
 from rt_sched.trace.chains import ChainMeasurement, measure_chain
 from rt_sched.trace.records import Trace, schedule_sha256
-from sensors import open_recording
+from sensors.recording import open_recording
 from sensors.mapping import SensorPattern, TopicMapping, match_topics
 
 

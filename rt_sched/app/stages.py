@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from rt_sched.config.problems import listed, unknown
+from rt_sched.config.problems import lacking, listed, unknown
 from rt_sched.errors import DeploymentError
 from rt_sched.model import Task
 from rt_sched.ports import Stage, StageDescription, StageParameter
@@ -52,7 +52,7 @@ class ImportedStages:
         return None
 
     def create(self, task: Task) -> Stage:
-        """A new instance for `task`; raises DeploymentError where `describe` or `check_parameters` has something to say."""
+        """A new instance for `task`; raises DeploymentError where its class or parameters are wrong."""
         parameters = dict(task.parameters)
         found = _find_class(task.stage)
         complaint = found if isinstance(found, str) else self.check_parameters(task.stage, parameters)
@@ -70,7 +70,7 @@ def _find_class(stage: str) -> Any:
         return module
     found = getattr(module, class_name, None)
     if not inspect.isclass(found):
-        return unknown(f"class of {module_name}", class_name, _stage_classes(module))
+        return lacking(module_name, "stage", class_name, _stage_classes(module))
     return found
 
 

@@ -30,7 +30,7 @@ _NO_MESSAGE = -1
 class Outputs:
     """What a job published or a sample holds, by port; samples use the port None. `digest`: of all ports, for jobs."""
 
-    ports: Mapping[str | None, Any]
+    ports: Mapping[Any, Any]
     digest: bytes = b""
 
 
