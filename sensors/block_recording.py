@@ -126,10 +126,10 @@ class BlockRecording(ABC):
         self._channels: dict[int, RosChannel] = {}
         self._blocks: list[Block] = []
         self._declared_counts: dict[int, int] | None = None
-        self._landmarks: list[int] = []
         self._notes: list[str] = []
         self._lost_messages = 0
         self._lost_count_known = True
+        self._orphans: dict[int, tuple[int, int]] = {}
         self._index: _Index | None = None
         self._found: Counter[int] = Counter()
         self._cache: OrderedDict[int, memoryview] = OrderedDict()
@@ -265,9 +265,12 @@ class BlockRecording(ABC):
             self._lost_messages += lost
         self._notes.append(text)
 
-    def _known_landmark(self, position: int) -> int | None:
-        """The first place behind `position` where the file's own index says that a record begins."""
-        return min((offset for offset in self._landmarks if offset > position), default=None)
+    def _orphan(self, channel_id: int, offset: int) -> None:
+        """A message whose channel is not defined: damage, or with salvage the price of damage elsewhere."""
+        if not self._salvage:
+            raise BlockDamage(f"a message on the undefined channel {channel_id}", offset)
+        first, count = self._orphans.get(channel_id, (offset, 0))
+        self._orphans[channel_id] = (first, count + 1)
 
     def _declared_complete(self) -> bool:
         return self._declared_counts is not None and self._declared_counts.keys() <= self._channels.keys()
@@ -299,6 +302,8 @@ class BlockRecording(ABC):
             if messages:
                 builder.add(number, messages)
                 self._found.update(m.channel_id for m in messages)
+        for channel_id, (offset, count) in sorted(self._orphans.items()):
+            self._damaged(f"channel {channel_id}, which no readable part of the file defines,", offset, count)
         self._check_whole()
         self._check_counts()
         return builder.build()

@@ -43,6 +43,8 @@ class McapRecording(BlockRecording):
     def __init__(self, path: str, *, salvage: bool = False) -> None:
         self._schemas: dict[int, Any] = {}
         self._data_end: tuple[int, int] | None = None
+        self._landmarks: list[int] = []
+        self._chunks_known = False
         super().__init__(path, salvage=salvage)
 
     # Framing.
@@ -164,9 +166,10 @@ class McapRecording(BlockRecording):
                 raise BlockDamage(f"a bad record {position} bytes into the chunk", block.offset)
             if opcode == _MESSAGE:
                 channel_id, _, log_time_ns, _ = _MESSAGE_HEAD.unpack_from(data, body)
-                if channel_id not in self._channels:
-                    raise BlockDamage(f"a message on the undefined channel {channel_id}", block.offset)
-                yield RawMessage(channel_id, log_time_ns, body + _MESSAGE_HEAD.size, end)
+                if channel_id in self._channels:
+                    yield RawMessage(channel_id, log_time_ns, body + _MESSAGE_HEAD.size, end)
+                else:
+                    self._orphan(channel_id, block.offset)
             elif opcode in (_SCHEMA, _CHANNEL):
                 self._take_definition(opcode, bytes(data[body:end]), block.offset)
             position = end
@@ -217,8 +220,8 @@ class McapRecording(BlockRecording):
         tail = self._read_at(footer, _FOOTER_BYTES + len(MAGIC)) if footer > 0 else b""
         if not tail.endswith(MAGIC) or tail[0] != _FOOTER:
             return
-        summary_start, _, _ = _FOOTER_BODY.unpack_from(tail, _RECORD.size)
-        position = summary_start
+        position, _, _ = _FOOTER_BODY.unpack_from(tail, _RECORD.size)
+        self._landmarks += [footer, position]
         while 0 < position < footer:
             head = self._read_at(position, _RECORD.size)
             opcode, length = _RECORD.unpack(head)
@@ -231,12 +234,11 @@ class McapRecording(BlockRecording):
                 elif opcode == _CHUNK_INDEX and length <= _MAX_DEFINITION_BYTES:
                     index = _parse(records.ChunkIndex.read, self._read_at(body, length), position)
                     self._landmarks.append(index.chunk_start_offset)
+                    self._chunks_known = True
             except BlockDamage:
                 # The walk meets the same record again and reports it.
                 return
             position = end
-        self._landmarks.append(summary_start)
-        self._landmarks.sort()
 
     def _step_over(self, opcode: int, position: int, in_data: bool) -> int | None:
         """Where to go on behind a record that is none or reaches beyond the end; None when nothing follows."""
@@ -247,7 +249,7 @@ class McapRecording(BlockRecording):
         if opcode == 0:
             self._damaged("a record that is none", position, None)
             return None
-        self._damaged("the file ends inside a record", position, None)
+        self._damaged(f"the file ends (byte {self._size}) inside the record", position, None)
         if opcode == _CHUNK and in_data:
             try:
                 self._blocks.append(self._chunk(position, position + _RECORD.size, self._record_end(position)))
@@ -261,12 +263,11 @@ class McapRecording(BlockRecording):
         return position + _RECORD.size + int(length)
 
     def _next_landmark(self, position: int) -> int | None:
-        known = self._known_landmark(position)
-        if known is not None or self._landmarks or self._fd is None:
-            return known
-        with mmap.mmap(self._fd, 0, access=mmap.ACCESS_READ) as view:
-            found = [at for mark in _CHUNK_MARKS if (at := _find_chunk(view, mark, position + 1)) is not None]
-        return min(found, default=None)
+        places = [offset for offset in self._landmarks if position < offset < self._size]
+        if not self._chunks_known and self._fd is not None:
+            with mmap.mmap(self._fd, 0, access=mmap.ACCESS_READ) as view:
+                places += [at for mark in _CHUNK_MARKS if (at := _find_chunk(view, mark, position + 1)) is not None]
+        return min(places, default=None)
 
 
 def _find_chunk(view: mmap.mmap, mark: bytes, start: int) -> int | None:

@@ -61,7 +61,8 @@ def decode_cloud(layout: CloudLayout, data: memoryview, capture_time_ns: int, fr
         raise DataError(f"point cloud claims {layout.width} x {layout.height} points")
     by_name = {field.name.lower(): field for field in reversed(layout.fields)}
     if missing := [name for name in "xyz" if name not in by_name]:
-        raise DataError(f"point cloud lacks {', '.join(missing)}; its fields are {', '.join(by_name) or 'none'}")
+        names = ", ".join(field.name for field in layout.fields) or "none"
+        raise DataError(f"point cloud lacks {', '.join(missing)}; its fields are {names}")
     for name in "xyz":
         if by_name[name].datatype not in (7, 8):
             raise DataError(
@@ -75,14 +76,14 @@ def decode_cloud(layout: CloudLayout, data: memoryview, capture_time_ns: int, fr
     dropped = int(total - np.count_nonzero(finite))
     if dropped:
         points, xyz_m = points[finite], xyz_m[finite]
-    names = points.dtype.names or ()
+    present = points.dtype.names or ()
     return PointCloud(
         capture_time_ns,
         frame_id,
         xyz_m,
-        _intensity(points, names),
-        _ring(points, names),
-        _time_offset_ns(points, names, capture_time_ns),
+        _intensity(points, present),
+        _ring(points, present),
+        _time_offset_ns(points, present, capture_time_ns),
         dropped,
     )
 

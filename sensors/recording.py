@@ -30,8 +30,6 @@ def open_recording(path: str | Path, *, salvage: bool = False) -> Recording:
             head = stream.read(16)
     except OSError as error:
         raise DataError(f"{path}: cannot be opened: {error.strerror}") from None
-    except ValueError as error:
-        raise DataError(f"{str(path)!r} is not a file name: {error}") from None
     if head.startswith(mcap_recording.MAGIC):
         return mcap_recording.McapRecording(str(file), salvage=salvage)
     if head.startswith(rosbag1_recording.MAGIC):

@@ -27,6 +27,7 @@ class Rosbag1Recording(BlockRecording):
 
     def __init__(self, path: str, *, salvage: bool = False) -> None:
         self._stated_chunks: int | None = None
+        self._landmarks: list[int] = []
         super().__init__(path, salvage=salvage)
 
     def _walk(self) -> None:
@@ -52,10 +53,7 @@ class Rosbag1Recording(BlockRecording):
                     self._blocks.append(Block(position, end, position, end - position, _LOOSE, end - position))
             except BlockDamage as damage:
                 self._damaged(damage.reason, damage.offset, None)
-                landmark = self._known_landmark(position)
-                if landmark is None:
-                    return
-                end = landmark
+                end = min((offset for offset in self._landmarks if offset > position), default=self._size)
             position = end
         chunks = sum(block.compression != _LOOSE for block in self._blocks)
         if chunks == len(self._blocks) and all(block.index_end for block in self._blocks):
@@ -65,13 +63,13 @@ class Rosbag1Recording(BlockRecording):
         """(kind, header fields, offset of the data, end) of the record at `position`."""
         prefix = self._read_at(position, _U32.size)
         if len(prefix) < _U32.size:
-            raise BlockDamage("the file ends inside a record", position)
+            raise BlockDamage(f"the file ends (byte {self._size}) inside the record", position)
         (header_size,) = _U32.unpack(prefix)
         if header_size > _MAX_HEADER_BYTES:
             raise BlockDamage(f"a record header of {header_size} bytes", position)
         raw = self._read_at(position + _U32.size, header_size + _U32.size)
         if len(raw) < header_size + _U32.size:
-            raise BlockDamage("the file ends inside a record", position)
+            raise BlockDamage(f"the file ends (byte {self._size}) inside the record", position)
         fields = _fields(memoryview(raw)[:header_size], position)
         (data_size,) = _U32.unpack_from(raw, header_size)
         data_offset = position + 2 * _U32.size + header_size
@@ -105,7 +103,7 @@ class Rosbag1Recording(BlockRecording):
             position = end
 
     def _take_truncated_chunk(self, opcode: int, fields: _Fields, position: int, data_offset: int, end: int) -> None:
-        self._damaged("the file ends inside a record", position, None)
+        self._damaged(f"the file ends (byte {self._size}) inside the record", position, None)
         if opcode == _CHUNK:
             block = _chunk(fields, position, data_offset, end)
             block.data_size = self._size - data_offset
@@ -167,10 +165,13 @@ class Rosbag1Recording(BlockRecording):
             elif opcode == _MESSAGE:
                 connection = _u32(fields, b"conn", block.offset)
                 time = fields.get(b"time", b"")
-                if connection not in self._channels or len(time) != _TIME.size:
-                    raise BlockDamage(f"a message without a known connection or time ({connection})", block.offset)
-                seconds, nanoseconds = _TIME.unpack(time)
-                yield RawMessage(connection, seconds * NS_PER_S + nanoseconds, start, end)
+                if len(time) != _TIME.size:
+                    raise BlockDamage("a message without a time", block.offset)
+                if connection in self._channels:
+                    seconds, nanoseconds = _TIME.unpack(time)
+                    yield RawMessage(connection, seconds * NS_PER_S + nanoseconds, start, end)
+                else:
+                    self._orphan(connection, block.offset)
             position = end
 
     def _check_whole(self) -> None:

@@ -18,6 +18,8 @@ from sensors.ros_decode import decode_message
 from sensors.ros_types import RosChannel, make_channel, recorded_message
 
 MAGIC = b"SQLite format 3\x00"
+#: The module cannot even decode the text of some errors that a damaged database causes.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 _ROWS = "SELECT id, topic_id, timestamp FROM messages"
 
 
@@ -42,7 +44,7 @@ class Rosbag2SqliteRecording:
             self._ids, self._topic_ids, self._times_ns = self._read_rows()
             if salvage:
                 self._drop_unreadable()
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             self.close()
             raise DataError(f"{path}: not a readable ROS 2 bag: {error}") from None
         except BaseException:
@@ -114,7 +116,7 @@ class Rosbag2SqliteRecording:
         try:
             # extend() keeps what came before an error.
             rows.extend(map(self._checked, self._query(f"{_ROWS} ORDER BY id")))
-        except sqlite3.DatabaseError as error:
+        except _ERRORS as error:
             self._damaged(f"{error} after message {len(rows)}")
             rows.extend(reversed(self._rows_from_the_end(after=rows[-1][0] if rows else -1)))
         table = np.array(rows, np.int64).reshape(-1, 3)
@@ -132,7 +134,7 @@ class Rosbag2SqliteRecording:
         rows: list[tuple[int, int, int]] = []
         try:
             rows.extend(map(self._checked, self._query(f"{_ROWS} WHERE id > ? ORDER BY id DESC", (after,))))
-        except sqlite3.DatabaseError:
+        except _ERRORS:
             # The same damage from its other side; what lies between the two is lost and already noted.
             return rows
         return rows
@@ -145,7 +147,7 @@ class Rosbag2SqliteRecording:
     def _check(self) -> None:
         try:
             (verdict,) = self._query("PRAGMA quick_check(1)").fetchone()
-        except sqlite3.DatabaseError as error:
+        except _ERRORS as error:
             verdict = str(error)
         if verdict != "ok":
             self._damaged(" ".join(str(verdict).split()))
@@ -154,7 +156,7 @@ class Rosbag2SqliteRecording:
         with self._lock:
             try:
                 row = self._query("SELECT data FROM messages WHERE id = ?", (row_id,)).fetchone()
-            except sqlite3.DatabaseError as error:
+            except _ERRORS as error:
                 raise DataError(f"{self._path}: message {row_id} cannot be read: {error}") from None
         if row is None or not isinstance(row[0], bytes):
             raise DataError(f"{self._path}: message {row_id} has no data")
