@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import itertools
 
 import numpy as np
@@ -165,6 +166,35 @@ def test_arrows_follow_the_chains_and_the_pieces_of_a_job(written, eventful_trac
                 expected[("sample", trace.samples.number[-2 - message]), me] += 1
     assert arrows == expected
     assert pieces.max() > 1
+
+
+def test_arrows_leave_the_last_piece_of_a_job_and_reach_the_first(written):
+    sources = {flow: event for event in written.events for flow in event[5].flow_ids}
+    pieces_of_sources = collections.Counter()
+    for event in written.events:
+        for flow in event[5].terminating_flow_ids:
+            before, after = sources[flow][4], event[4]
+            if (sources[flow][3], before["number"]) == (event[3], after["number"]):
+                assert (after["piece"], after["pieces"]) == (before["piece"] + 1, before["pieces"])
+            else:
+                assert after.get("piece", 1) == 1
+                assert before.get("piece", 1) == before.get("pieces", 1)
+                pieces_of_sources[before.get("pieces", 1)] += 1
+    assert max(pieces_of_sources) > 1, "some producer was preempted"
+
+
+def test_a_slice_of_no_length_is_left_out(eventful_trace, tmp_path):
+    slices = eventful_trace.slices
+    moment = slices.end_ns[:1]
+    more = SliceTable(
+        np.append(slices.processor, slices.processor[:1]),
+        np.append(slices.job, slices.job[:1]),
+        np.append(slices.start_ns, moment),
+        np.append(slices.end_ns, moment),
+    )
+    for name, table in (("with", more), ("without", slices)):
+        write_perfetto(dataclasses.replace(eventful_trace, slices=table), tmp_path / name, chains=CHAINS)
+    assert (tmp_path / "with").read_bytes() == (tmp_path / "without").read_bytes()
 
 
 def test_incidents_are_counted_as_in_the_tables(written, eventful_trace):
