@@ -44,12 +44,12 @@ class CameraGeometry:
         return CameraGeometry(fx, fy, cx, cy, sensor.image_width, sensor.image_height, pose[:, :3], pose[:, 3])
 
     def scaled_to(self, width: int, height: int) -> CameraGeometry:
-        """The same camera for an image of another size. A pixel's centre has a whole coordinate."""
+        """The same camera for an image of another size, coordinates counted from the image's corner."""
         if (width, height) == (self.width, self.height) or width <= 0 or height <= 0:
             return self
         sx, sy = width / self.width, height / self.height
-        cx, cy = (self.cx + 0.5) * sx - 0.5, (self.cy + 0.5) * sy - 0.5
-        return CameraGeometry(self.fx * sx, self.fy * sy, cx, cy, width, height, self.rotation, self.position_m)
+        fx, fy, cx, cy = self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy
+        return CameraGeometry(fx, fy, cx, cy, width, height, self.rotation, self.position_m)
 
     def project_boxes(self, centers_m: Float, sizes_m: Float) -> tuple[Float, npt.NDArray[np.bool_]]:
         """Image boxes float64[n, 4] (clipped to the image) of axis-parallel vehicle-frame boxes, and which are visible.

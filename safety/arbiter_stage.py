@@ -16,6 +16,10 @@ from safety.parameters import checked, checked_ms
 VIEW_PERIODS = 3
 CHAIN_BUDGET_NS = 100 * NS_PER_MS
 
+#: Default age limit of a command: so many periods of the sensor it rests on plus the chain's budget, at least this.
+COMMAND_PERIODS = 2
+LEAST_COMMAND_LIMIT_NS = 200 * NS_PER_MS
+
 #: Cosine of the largest angle between a camera's optical axis and straight ahead at which it counts as looking ahead.
 FORWARD_COSINE = 0.7
 
@@ -24,6 +28,8 @@ class Arbiter(StageBase):
     """Commands of the primary and backup path -> the decision for the actuators; see `safety.arbiter` for the rules.
 
     Time-triggered; "now" is the job's arrival. Either input may be None, for one job or for a whole run.
+    `command_age_limit_ms`: for the primary path; None takes two periods of the fastest forward sensor plus 100 ms.
+    `backup_age_limit_ms`: None takes the same of the slowest LiDAR. Neither is then below 200 ms.
     `view_age_limit_ms`: sensor -> limit; None monitors every camera and LiDAR of the run with three of its periods
     plus 100 ms. `forward_sensors`: None takes the LiDARs and the cameras that look ahead (or whose pose is unknown).
     Other parameters as in `ArbiterPolicy`. Raises ValueError for a parameter out of range.
@@ -37,8 +43,8 @@ class Arbiter(StageBase):
     def __init__(
         self,
         *,
-        command_age_limit_ms: float = 200.0,
-        backup_age_limit_ms: float = 300.0,
+        command_age_limit_ms: float | None = None,
+        backup_age_limit_ms: float | None = None,
         view_age_limit_ms: Mapping[str, float] | None = None,
         forward_sensors: Sequence[str] | None = None,
         startup_grace_ms: float = 1000.0,
@@ -51,6 +57,8 @@ class Arbiter(StageBase):
     ) -> None:
         if isinstance(recovery_commands, bool) or not isinstance(recovery_commands, int):
             raise ValueError(f"recovery_commands: {recovery_commands!r} is not a whole number; valid: from 1 to 1000")
+        self._primary_ns = _optional_ms("command_age_limit_ms", command_age_limit_ms)
+        self._backup_ns = _optional_ms("backup_age_limit_ms", backup_age_limit_ms)
         limits = None if view_age_limit_ms is None else dict(view_age_limit_ms)
         self._limits_ns = (
             None
@@ -60,8 +68,6 @@ class Arbiter(StageBase):
         self._forward = None if forward_sensors is None else tuple(forward_sensors)
         deceleration = checked("max_deceleration_m_s2", max_deceleration_m_s2, 0.1, 15.0)
         self._policy = ArbiterPolicy(
-            primary_age_limit_ns=checked_ms("command_age_limit_ms", command_age_limit_ms, 1.0, 10_000.0),
-            backup_age_limit_ns=checked_ms("backup_age_limit_ms", backup_age_limit_ms, 1.0, 10_000.0),
             startup_grace_ns=checked_ms("startup_grace_ms", startup_grace_ms, 0.0, 60_000.0),
             minimal_risk_after_ns=checked_ms("minimal_risk_after_ms", minimal_risk_after_ms, 0.0, 10_000.0),
             future_tolerance_ns=checked_ms("future_tolerance_ms", future_tolerance_ms, 0.0, 1_000.0),
@@ -87,13 +93,29 @@ class Arbiter(StageBase):
         forward = self._forward
         if forward is None:
             forward = tuple(sensor.name for sensor in watched if _looks_ahead(sensor))
-        self._policy = replace(self._policy, view_age_limit_ns=limits_ns, forward_sensors=forward)
+        ahead = [sensor.period_ns for sensor in watched if sensor.name in forward]
+        lidars = [sensor.period_ns for sensor in watched if sensor.kind == "lidar"]
+        self._policy = replace(
+            self._policy,
+            primary_age_limit_ns=self._primary_ns or _command_limit_ns(min(ahead, default=0)),
+            backup_age_limit_ns=self._backup_ns or _command_limit_ns(max(lidars, default=0)),
+            view_age_limit_ns=limits_ns,
+            forward_sensors=forward,
+        )
         self._memory = ArbiterMemory()
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         commands = ArbiterInputs(primary=inputs.get("primary"), backup=inputs.get("backup"))
         self._memory, decision = arbitrate(self._memory, commands, job.arrival_ns, self._policy)
         return {"decision": decision}
+
+
+def _optional_ms(name: str, value: float | None) -> int | None:
+    return None if value is None else checked_ms(name, value, 1.0, 10_000.0)
+
+
+def _command_limit_ns(period_ns: int) -> int:
+    return max(COMMAND_PERIODS * period_ns + CHAIN_BUDGET_NS, LEAST_COMMAND_LIMIT_NS)
 
 
 def _looks_ahead(sensor: SensorDescription) -> bool:

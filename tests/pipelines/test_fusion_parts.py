@@ -86,7 +86,7 @@ def test_ground_point_undoes_the_projection(x: float, slope: float) -> None:
 
 def test_an_image_of_another_size_has_scaled_intrinsics() -> None:
     half = camera().scaled_to(320, 200)
-    assert (half.fx, half.fy, half.cx, half.cy) == (250.0, 250.0, 159.75, 99.75)
+    assert (half.fx, half.fy, half.cx, half.cy) == (250.0, 250.0, 160.0, 100.0)
     assert camera().scaled_to(640, 400).fx == 500.0
 
 

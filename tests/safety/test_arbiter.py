@@ -327,6 +327,10 @@ def test_the_stage_takes_limits_and_forward_sensors_from_the_run() -> None:
     stage.start(StageContext("arbiter", Path(), sensors))
     assert stage.policy.view_age_limit_ns == {"front": 199_999_999, "rear": 199_999_999, "top": 400 * MS}
     assert stage.policy.forward_sensors == ("front", "top")
+    assert (stage.policy.primary_age_limit_ns, stage.policy.backup_age_limit_ns) == (200 * MS, 300 * MS)
+    stage = Arbiter(command_age_limit_ms=150)
+    stage.start(StageContext("arbiter", Path(), {"top": sensors["top"]}))
+    assert (stage.policy.primary_age_limit_ns, stage.policy.backup_age_limit_ns) == (150 * MS, 300 * MS)
 
 
 def test_the_stage_works_without_backup_and_without_sensors() -> None:
