@@ -12,6 +12,7 @@ import numpy as np
 from kernel_systems import random_system
 
 from rt_sched.kernels import draw, warm_up
+from rt_sched.kernels.compiled import sources_digest
 from rt_sched.kernels.machine import advance
 from rt_sched.sim import Simulation
 from rt_sched.trace import schedule_sha256
@@ -87,6 +88,11 @@ print(json.dumps(hashes))
         simulation.run()
         expected.append(schedule_sha256(simulation.trace()))
     assert json.loads(done.stdout) == expected
+
+
+def test_compiled_code_is_kept_per_content_of_all_kernel_sources() -> None:
+    constants = [cell.cell_contents for cell in advance.py_func.__closure__]
+    assert sources_digest() in constants
 
 
 def test_warm_up_compiles_what_simulations_call() -> None:
