@@ -36,9 +36,10 @@ def response_histogram(name: str, values_ns: Times, deadline_ns: int | None, p99
     near = deadline_ns is not None and deadline_ns <= max(largest, 1) * FAR_LIMIT
     end = max(largest, deadline_ns if near and deadline_ns is not None else 0, 1)
     end += -(-end // 16)
+    height = 40 if near or deadline_ns is None else 30
     parts = [
         svg.element("line", x1="0", x2="100%", y1=46.5, y2=46.5, class_="axis"),
-        svg.columns(binned(values_ns, end, _TASK_BINS), 6, 40, "bars"),
+        svg.columns(binned(values_ns, end, _TASK_BINS), 46 - height, height, "bars"),
         _axis(end, 46, 4),
     ]
     if p99_ns is not None:

@@ -101,6 +101,7 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
         "chains": chain_rows(summary, data.chains, notes),
         "chain_cards": chain_cards(data.chains, notes),
         "tasks": task_list,
+        "censored": any(t.censored for t in task_list),
         "extra_counts": _present(task_list, ("skipped", "aborted", "rejected", "lost", "unfinished")),
         "open_cards": cards[:OPEN_HISTOGRAMS],
         "folded_cards": cards[OPEN_HISTOGRAMS:],

@@ -15,7 +15,7 @@ from rt_sched.report.run_data import AnnotatedFrame, ChainResult, RunReport
 from rt_sched.report.text import count
 from rt_sched.report.verdict import CHAIN_MEASURES, chain_limits, chain_maxima, tone_of
 from rt_sched.trace.records import Trace
-from rt_sched.trace.statistics import response_ns
+from rt_sched.trace.statistics import measure_tasks, response_ns
 
 Times = npt.NDArray[np.int64]
 T = TypeVar("T")
@@ -35,12 +35,16 @@ COLOURS = 8
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """A task's line. `row`: its entry in the summary; `share`: largest response over deadline."""
+    """A task's line. `row`: its entry in the summary; `share`: largest response over deadline.
+
+    `censored`: the largest response is that of a job the run's end cut off, so only a lower bound.
+    """
 
     row: Mapping[str, Any]
     processor: str
     share: float | None
     tone: str
+    censored: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,10 @@ class Legend:
 def task_rows(summary: Mapping[str, Any], trace: Trace, notes: list[str]) -> list[TaskRow]:
     """Lines of the task table, in the order of the summary."""
     processors = _processors_of(trace)
+    censored = {t.name for t in measure_tasks(trace) if t.largest_is_censored}
     rows = capped(summary.get("tasks") or (), MOST_TASK_ROWS, "tasks", notes)
     return [
-        TaskRow(row, processors.get(row["name"], ""), share, tone_of(share))
+        TaskRow(row, processors.get(row["name"], ""), share, tone_of(share), row["name"] in censored)
         for row in rows
         for share in (_share_of(row),)
     ]

@@ -48,13 +48,12 @@ def chart(height_px: int, *children: str, label: str, class_: str = "chart") -> 
     """An outermost element that fills the width it is given; `label` is what a screen reader says."""
     return element(
         "svg",
-        element("title", label),
         *children,
         class_=class_,
+        aria_label=label,
         width="100%",
         height=height_px,
         role="img",
-        xmlns=None,
     )
 
 

@@ -115,6 +115,14 @@ def test_task_table_states_the_numbers_of_the_summary(page: Page, quad_report: A
     assert {f"{t['response_max_ns']} ns" for t in quad_report.summary["tasks"]} <= titles
 
 
+def test_a_response_cut_off_by_the_end_is_marked(report_with: Any, quad: Any) -> None:
+    _, steps, periods, changed = quad
+    steps = [changed(s, low_ns=250 * MS, high_ns=251 * MS) if s.name == "backup" else s for s in steps]
+    page = Page(render_run_report(report_with(steps, periods)))
+    assert next(r for r in page.cells_of("backup") if len(r) == 11)[7].startswith("≥\u00a0")
+    assert not any("≥" in r[7] for r in page.cells_of("fuse") if len(r) == 11)
+
+
 def test_a_bound_is_printed_where_there_is_one(report_with: Any) -> None:
     report = report_with()
     tasks = [{**t, "bound_ns": 12_345_678} if t["name"] == "fuse" else t for t in report.summary["tasks"]]
