@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -449,3 +451,14 @@ def test_the_car_ahead_is_found_in_a_recorded_drive() -> None:
         frames += 1
     recording.close()
     assert frames == 40
+
+
+def test_heavy_libraries_wait_for_the_start() -> None:
+    """Listing the stages must not cost what only running them needs."""
+    code = (
+        "import sys, pipelines.camera, pipelines.detector, pipelines.lidar; "
+        "print(sorted({'cv2', 'numba', 'onnxruntime'} & set(sys.modules)))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
