@@ -37,7 +37,9 @@ class Brake(StageBase):
     answer of all objects is commanded:
 
     - emergency: `emergency_deceleration_m_s2`, from `emergency_ttc_s` or a needed deceleration of
-      `emergency_needed_m_s2` on, until the time to collision has grown to `release_ttc_s`;
+      `emergency_needed_m_s2` on, until the time to collision has grown to `release_ttc_s`. Below
+      `full_closing_m_s` both times shrink in proportion to the closing speed: a slow approach leaves the way to brake
+      gently, and little noise makes much of its time to collision;
     - brake: the needed deceleration, at least `brake_deceleration_m_s2`, from `brake_ttc_s` on;
     - warn: `warn_deceleration_m_s2`, from `warn_ttc_s` on.
 
@@ -66,6 +68,7 @@ class Brake(StageBase):
         brake_ttc_s: float = 2.4,
         emergency_ttc_s: float = 1.6,
         release_ttc_s: float = 2.2,
+        full_closing_m_s: float = 4.0,
         min_gap_m: float = 2.0,
         min_closing_m_s: float = 0.5,
         warn_deceleration_m_s2: float = 1.0,
@@ -92,6 +95,7 @@ class Brake(StageBase):
         self._release_ttc_s = checked_number(
             "release_ttc_s", release_ttc_s, low=self._emergency_ttc_s, high=20.0, unit="s"
         )
+        self._full_closing_m_s = checked_number("full_closing_m_s", full_closing_m_s, low=0.01, high=30.0, unit="m/s")
         self._min_gap_m = checked_number("min_gap_m", min_gap_m, low=0.0, high=20.0, unit="m")
         self._min_closing_m_s = checked_number("min_closing_m_s", min_closing_m_s, low=0.01, high=10.0, unit="m/s")
         self._emergency_m_s2 = checked_number(
@@ -134,10 +138,11 @@ class Brake(StageBase):
         ttc = gaps / closing
         rest = np.maximum(gaps - self._min_gap_m, _LEAST_WAY_M)
         needed = closing**2 / (2.0 * rest)
+        share = np.minimum(closing / self._full_closing_m_s, 1.0)
         self._emergency = bool(
-            (ttc <= self._emergency_ttc_s).any()
+            (ttc <= self._emergency_ttc_s * share).any()
             or (needed >= self._needed_m_s2).any()
-            or (self._emergency and (ttc <= self._release_ttc_s).any())
+            or (self._emergency and (ttc <= self._release_ttc_s * share).any())
         )
         deceleration = 0.0
         if self._emergency:
@@ -150,7 +155,7 @@ class Brake(StageBase):
         ttc_ns = math.floor(float(ttc.min()) * NS_PER_S) if ttc.size else None
         required = [captures[name] for name in self._required]
         capture_ns = min(required) if required else max(captures.values())
-        return {"command": self._command(capture_ns, -deceleration, self._emergency, ttc_ns, True, views)}
+        return {"command": self._command(capture_ns, 0.0 - deceleration, self._emergency, ttc_ns, True, views)}
 
     def _in_the_way(self, objects: TrackedObjects, ego: EgoMotion | None) -> tuple[Float, Float]:
         """Gaps >= 0 and closing speeds of the objects that the corridor holds and that come nearer."""

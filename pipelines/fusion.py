@@ -59,7 +59,8 @@ class Fuse(StageBase):
     Parameters:
         lidar: sensor that the boxes come from; the run's only LiDAR when not given. imu: same, for the view.
         min_iou: least overlap of an object's and a detection's box.
-        confirm_hits: measurements after which an object is published.
+        confirm_hits, confirm_ms: measurements, and time between the first and the last of them, after which an object
+            is published: before that its speed is a guess.
         max_coast_ms: time without a measurement after which it is dropped (half of it before it is confirmed).
         lidar_timeout_ms: see above.
         lidar_sigma_m: standard deviation of a LiDAR box's near end. acceleration_psd_m2_s3: how freely objects move.
@@ -81,9 +82,10 @@ class Fuse(StageBase):
         imu: str | None = None,
         min_iou: float = 0.25,
         confirm_hits: int = 3,
+        confirm_ms: float = 150.0,
         max_coast_ms: float = 500.0,
         lidar_timeout_ms: float = 300.0,
-        lidar_sigma_m: float = 0.15,
+        lidar_sigma_m: float = 0.2,
         acceleration_psd_m2_s3: float = 15.0,
         camera_range_m: float = 60.0,
         camera_min_score: float = 0.5,
@@ -92,6 +94,8 @@ class Fuse(StageBase):
         self._wanted = {"lidar": lidar, "imu": imu}
         self._min_iou = checked_number("min_iou", min_iou, low=0.01, high=1.0)
         self._confirm_hits = checked_integer("confirm_hits", confirm_hits, low=1, high=100)
+        confirm = checked_number("confirm_ms", confirm_ms, low=0.0, high=10_000.0, unit="ms")
+        self._confirm_ns = math.floor(confirm * NS_PER_MS)
         coast = checked_number("max_coast_ms", max_coast_ms, low=1.0, high=10_000.0, unit="ms")
         self._coast_ns = math.floor(coast * NS_PER_MS)
         timeout = checked_number("lidar_timeout_ms", lidar_timeout_ms, low=0.0, high=10_000.0, unit="ms")
@@ -151,7 +155,7 @@ class Fuse(StageBase):
 
     def _forget(self) -> None:
         self._now_ns: int | None = None
-        self._objects = ObjectList(self._psd, self._confirm_hits)
+        self._objects = ObjectList(self._psd, self._confirm_hits, self._confirm_ns)
         self._used_ns: dict[str, int] = {}
         self._read_ns: dict[str, int] = {}
         self.ignored = 0
@@ -206,7 +210,7 @@ class Fuse(StageBase):
             if column not in paired:
                 face = near_face(centers[column, 0], half[column]) or -1
                 end = np.array([centers[column, 0] + face * half[column], centers[column, 1]])
-                found = self._objects.add(end, noise, face, sizes[column])
+                found = self._objects.add(end, noise, face, sizes[column], boxes.capture_time_ns)
                 self._objects.see(found, lidar, boxes.capture_time_ns, lidar=True)
 
     def _box_cost(self, centers: Float, half: Float, noise: Float, age_s: float) -> Float:
@@ -283,7 +287,7 @@ class Fuse(StageBase):
             if ground is None or float(np.linalg.norm(ground[0])) > self._camera_range_m:
                 continue
             size = np.array(TYPICAL_SIZE_M.get(names[column], TYPICAL_SIZE_M["car"]))
-            found = self._objects.add(*ground, -1 if ground[0][0] > 0.0 else 1, size)
+            found = self._objects.add(*ground, -1 if ground[0][0] > 0.0 else 1, size, frame.capture_time_ns)
             found.vote(names[column], float(scores[column]))
             self._objects.see(found, frame.camera, frame.capture_time_ns)
 

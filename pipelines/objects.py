@@ -38,15 +38,17 @@ class TrackedObject:
 
     `face`: -1 when the filter follows the object's rear end (smallest x), +1 its front end. The near end is what a
     LiDAR sees in every sweep; the far end comes and goes, and a centre would move with it.
-    `size_m`: extent along the vehicle's axes and height. `hits`: measurements so far.
+    `size_m`: extent along the vehicle's axes and height. `hits`: measurements so far. `confirmed`: fit to be published.
     """
 
     track_id: int
     face: int
     size_m: Float
-    last_seen_ns: int = 0
+    first_seen_ns: int
+    last_seen_ns: int
     lidar_seen_ns: int | None = None
     hits: int = 0
+    confirmed: bool = False
     votes: dict[str, float] = field(default_factory=dict)
     camera_score: float = 0.0
     seen_by: set[str] = field(default_factory=set)
@@ -70,12 +72,17 @@ class TrackedObject:
 
 
 class ObjectList:
-    """All objects, published or not. `items[i]` belongs to row i of `filter`; both in the order of identifiers."""
+    """All objects, published or not. `items[i]` belongs to row i of `filter`; both in the order of identifiers.
 
-    def __init__(self, acceleration_psd_m2_s3: float, confirm_hits: int) -> None:
+    An object is confirmed by `confirm_hits` measurements of which the last is `confirm_ns` younger than the first:
+    before that its speed is a guess.
+    """
+
+    def __init__(self, acceleration_psd_m2_s3: float, confirm_hits: int, confirm_ns: int) -> None:
         self.filter = TrackFilter(acceleration_psd_m2_s3)
         self.items: list[TrackedObject] = []
         self._confirm_hits = confirm_hits
+        self._confirm_ns = confirm_ns
         self._next_id = 1
 
     def begin_cycle(self, dt_s: float, yaw_rate_rad_s: float, ego_acceleration_m_s2: float) -> None:
@@ -84,10 +91,10 @@ class ObjectList:
         for item in self.items:
             item.seen_by.clear()
 
-    def add(self, end_m: Float, covariance: Float, face: int, size_m: Float) -> TrackedObject:
-        """A new object whose `face` end lies at `end_m`: float64[2]."""
+    def add(self, end_m: Float, covariance: Float, face: int, size_m: Float, capture_ns: int) -> TrackedObject:
+        """A new object whose `face` end lies at `end_m`: float64[2], first captured at `capture_ns`."""
         self.filter.add(end_m, covariance, _NEW_VELOCITY_SIGMA_M_S)
-        item = TrackedObject(self._next_id, face, size_m)
+        item = TrackedObject(self._next_id, face, size_m, capture_ns, capture_ns)
         self._next_id += 1
         self.items.append(item)
         return item
@@ -96,6 +103,8 @@ class ObjectList:
         """`sensor` measured the object at `capture_ns`."""
         item.hits += 1
         item.last_seen_ns = max(item.last_seen_ns, capture_ns)
+        long_enough = item.last_seen_ns - item.first_seen_ns >= self._confirm_ns
+        item.confirmed = item.confirmed or (item.hits >= self._confirm_hits and long_enough)
         if lidar:
             item.lidar_seen_ns = capture_ns
         item.seen_by.add(sensor)
@@ -109,10 +118,7 @@ class ObjectList:
     def drop_lost(self, now_ns: int, coast_ns: int) -> None:
         """Forgets objects not seen for `coast_ns`, or half of it when they were never published."""
         keep = np.array(
-            [
-                now_ns - item.last_seen_ns <= (coast_ns if item.hits >= self._confirm_hits else coast_ns // 2)
-                for item in self.items
-            ],
+            [now_ns - item.last_seen_ns <= (coast_ns if item.confirmed else coast_ns // 2) for item in self.items],
             np.bool_,
         )
         self.filter.keep(keep)
@@ -127,8 +133,8 @@ class ObjectList:
         return np.array([item.face for item in self.items], np.float64)
 
     def published(self, now_ns: int, frame_id: str, views: tuple[SensorView, ...]) -> TrackedObjects:
-        """The objects measured often enough, as a message of their own arrays."""
-        rows = [row for row, item in enumerate(self.items) if item.hits >= self._confirm_hits]
+        """The confirmed objects, as a message of their own arrays."""
+        rows = [row for row, item in enumerate(self.items) if item.confirmed]
         items = [self.items[row] for row in rows]
         positions = self.filter.mean[rows, :2]
         positions[:, 0] -= (self.faces() * self.sizes()[:, 0] / 2.0)[rows]

@@ -42,8 +42,8 @@ class LidarCorridor(StageBase):
     `lidar`: sensor name for the view and the pose; None takes the only LiDAR of the run. Boxes in its own frame are
     carried to the vehicle's with its pose (used as they are when that is unknown).
     `corridor_half_width_m`: from the vehicle's centre line. `ego_front_m`: front bumper ahead of the vehicle's origin.
-    `brake_ttc_s`, `emergency_ttc_s`: times to collision at and below which it brakes. `min_gap_m`: distance to keep;
-    closer than this is an emergency while still closing in. `stop_gap_m`: closer than this it brakes in any case.
+    `brake_ttc_s`, `emergency_ttc_s`: times to collision at and below which it brakes; the latter shrinks in proportion
+    to the closing speed below `full_closing_m_s`. `stop_gap_m`: closer than this it brakes in any case.
     Raises ValueError for a parameter out of range; rejects a sweep older than the last one.
     """
 
@@ -61,7 +61,7 @@ class LidarCorridor(StageBase):
         min_points: int = 5,
         brake_ttc_s: float = 3.0,
         emergency_ttc_s: float = 1.4,
-        min_gap_m: float = 2.0,
+        full_closing_m_s: float = 4.0,
         stop_gap_m: float = 4.0,
         brake_deceleration_m_s2: float = 4.0,
         emergency_deceleration_m_s2: float = 8.0,
@@ -76,7 +76,7 @@ class LidarCorridor(StageBase):
         self._brake_ttc_s = checked("brake_ttc_s", brake_ttc_s, 0.1, 20.0)
         self._emergency_ttc_s = checked("emergency_ttc_s", emergency_ttc_s, 0.1, self._brake_ttc_s)
         self._stop_gap_m = checked("stop_gap_m", stop_gap_m, 0.0, 50.0)
-        self._min_gap_m = checked("min_gap_m", min_gap_m, 0.0, self._stop_gap_m)
+        self._full_closing_m_s = checked("full_closing_m_s", full_closing_m_s, 0.01, 30.0)
         self._emergency_m_s2 = checked("emergency_deceleration_m_s2", emergency_deceleration_m_s2, 0.1, 10.0)
         self._brake_m_s2 = checked("brake_deceleration_m_s2", brake_deceleration_m_s2, 0.1, self._emergency_m_s2)
         self._clear_m_s2 = checked("clear_deceleration_m_s2", clear_deceleration_m_s2, 0.0, self._brake_m_s2)
@@ -178,11 +178,13 @@ class LidarCorridor(StageBase):
         """Acceleration, emergency and time to collision."""
         if gap_m is None:
             return -self._clear_m_s2, False, None
-        closing = closing_m_s is not None and closing_m_s >= self._min_closing_m_s
-        ttc_s = gap_m / closing_m_s if closing and closing_m_s else None
-        ttc_ns = None if ttc_s is None else math.floor(ttc_s * NS_PER_S)
-        if ttc_s is not None and (ttc_s <= self._emergency_ttc_s or gap_m <= self._min_gap_m):
+        calm = -self._brake_m_s2 if gap_m <= self._stop_gap_m else -self._clear_m_s2
+        if closing_m_s is None or closing_m_s < self._min_closing_m_s:
+            return calm, False, None
+        ttc_s = gap_m / closing_m_s
+        ttc_ns = math.floor(ttc_s * NS_PER_S)
+        if ttc_s <= self._emergency_ttc_s * min(closing_m_s / self._full_closing_m_s, 1.0):
             return -self._emergency_m_s2, True, ttc_ns
-        if (ttc_s is not None and ttc_s <= self._brake_ttc_s) or gap_m <= self._stop_gap_m:
+        if ttc_s <= self._brake_ttc_s:
             return -self._brake_m_s2, False, ttc_ns
-        return -self._clear_m_s2, False, ttc_ns
+        return calm, False, ttc_ns

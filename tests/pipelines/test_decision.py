@@ -74,6 +74,9 @@ def test_no_object_no_brake() -> None:
         # 50 / 25 = 2.0 s, but 625 / (2 * 48) = 6.5 m/s^2 needed.
         (50.0, 25.0, 2.0, -8.0, True),
         (0.0, 3.0, 0.0, -8.0, True),
+        # 2.4 / 2 = 1.2 s, but at half of 4 m/s the emergency begins at 0.8 s: 4 / (2 * 0.5) needed.
+        (2.4, 2.0, 1.2, -4.0, False),
+        (1.6, 2.0, 0.8, -8.0, True),
         # Creeping up to a stopped car.
         (2.0, 0.6, 10.0 / 3.0, 0.0, False),
     ],

@@ -168,7 +168,7 @@ def test_an_older_capture_of_the_same_sensor_is_ignored_and_counted_once() -> No
 
 
 def test_a_capture_from_the_future_waits() -> None:
-    stage = started(confirm_hits=1)
+    stage = started(confirm_hits=1, confirm_ms=0)
     box = sweep(150 * MS, [(20.0, 0.0)])
     assert len(fuse(stage, 100 * MS, boxes=box).track_ids) == 0
     assert len(fuse(stage, 160 * MS, boxes=box).track_ids) == 1
@@ -180,6 +180,17 @@ def test_time_that_steps_back_forgets_everything_once() -> None:
     again = drive(stage, 1.0, lambda t: 20.0)
     fresh = drive(started(), 1.0, lambda t: 20.0)
     assert [canonical_digest(result) for result in again] == [canonical_digest(result) for result in fresh]
+
+
+def test_an_object_is_published_after_measurements_that_tell_its_speed() -> None:
+    stage = started()
+    for capture_ms, published in ((0, 0), (60, 0), (120, 0), (150, 1)):
+        objects = fuse(stage, (capture_ms + 10) * MS, boxes=sweep(capture_ms * MS, [(20.0, 0.0)]))
+        assert len(objects.track_ids) == published
+    stage = started(confirm_hits=4)
+    for capture_ms, published in ((0, 0), (100, 0), (200, 0), (300, 1)):
+        objects = fuse(stage, (capture_ms + 10) * MS, boxes=sweep(capture_ms * MS, [(20.0, 0.0)]))
+        assert len(objects.track_ids) == published
 
 
 def test_an_object_that_is_not_seen_any_more_is_dropped() -> None:
@@ -199,7 +210,7 @@ def test_an_object_overtaken_keeps_its_number_and_extent() -> None:
 
 def test_boxes_in_the_frame_of_the_lidar_are_carried_over() -> None:
     pose = ((0.0, -1.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.5), (0.0, 0.0, 1.0, 1.9))
-    stage = started({"top": replace(LIDAR, sensor_to_vehicle=pose)}, confirm_hits=1)
+    stage = started({"top": replace(LIDAR, sensor_to_vehicle=pose)}, confirm_hits=1, confirm_ms=0)
     box = replace(sweep(0, [(2.0, -20.0)]), frame_id="lidar_top")
     objects = fuse(stage, 0, boxes=box)
     # x = 1 + 20, y = 0.5 + 2; the length lies across.
@@ -290,7 +301,7 @@ def test_boxes_and_detections_that_are_not_finite_are_left_out() -> None:
     broken.centers_m[0, 1] = np.nan
     lost = frame(0, [(20.0, 0.0)])
     lost.boxes_px[0, 2] = np.inf
-    stage = started(confirm_hits=1)
+    stage = started(confirm_hits=1, confirm_ms=0)
     assert fuse(stage, 0, boxes=broken, detections_front=lost).positions_m[:, 0].tolist() == [30.0]
 
 

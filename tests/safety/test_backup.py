@@ -84,7 +84,9 @@ def test_a_car_that_cuts_in_is_no_closing_speed_of_its_own() -> None:
 def test_standing_close_behind_something_holds_the_brake() -> None:
     commands = approach([3.0, 3.0, 3.0])
     assert {command.acceleration_m_s2 for command in commands} == {-4.0}
-    assert approach([1.9, 1.8, 1.7])[-1].emergency
+    # 1 m/s: the emergency begins at a quarter of 1.4 s.
+    assert not approach([0.6, 0.5, 0.4])[-1].emergency
+    assert approach([0.5, 0.4, 0.3])[-1].emergency
 
 
 def test_few_points_are_no_object() -> None:
