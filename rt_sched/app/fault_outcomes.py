@@ -17,23 +17,27 @@ def fault_outcomes(
 ) -> list[dict[str, Any]]:
     """One row per fault, as seen in the arbiter's decisions.
 
-    Detected: the first decision after the fault that names a lost sensor as stale or, for a device, whose state is
-    worse than the last one before it. Recovered: from then on the first valid command of a path that still works.
+    Detected: the first decision after the fault that newly names a lost sensor as stale, or whose state is worse than
+    that of the last decision before the fault. Recovered: the first decision from then on after which every one, until
+    the next fault or the end of the run, is a valid command of a path that works.
     """
     rows = []
-    for fault in faults:
+    ends_ns = [fault.time_ns for fault in faults[1:]] + [None]
+    for fault, end_ns in zip(faults, ends_ns, strict=True):
         silent = set(lost_sensors(system, [fault])) | _fed_by(system, fault)
-        before = [decision.state for time_ns, decision in decisions if time_ns < fault.time_ns]
-        state = before[-1] if before else ArbiterState.STARTING
+        before = [decision for time_ns, decision in decisions if time_ns < fault.time_ns]
+        state = before[-1].state if before else ArbiterState.STARTING
+        silent -= set(before[-1].stale_sensors) if before else set()
         detected = recovered = None
         for time_ns, decision in decisions:
-            if time_ns < fault.time_ns:
+            if time_ns < fault.time_ns or (end_ns is not None and fault.time_ns < end_ns <= time_ns):
                 continue
             if detected is None and (silent & set(decision.stale_sensors) or _worse(decision.state, state)):
                 detected = time_ns - fault.time_ns
-            if detected is not None and decision.command.valid and decision.state in _COMMANDING:
+            if not decision.command.valid or decision.state not in _COMMANDING:
+                recovered = None
+            elif detected is not None and recovered is None:
                 recovered = time_ns - fault.time_ns
-                break
         rows.append(
             {
                 "fault": str(fault),

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from rt_sched.app.fault_args import parse_faults
+from rt_sched.app.judged_chains import JudgedChain, judged_chains
 from rt_sched.app.manifest import make_manifest
 from rt_sched.app.replay_frames import annotated_frames
 from rt_sched.app.replay_watch import ReplayWatch
@@ -25,11 +24,11 @@ from rt_sched.app.systems import stage_context, system_for
 from rt_sched.errors import ConfigError, DataError, Problem
 from rt_sched.lowering import check_plan, lower
 from rt_sched.messages import EncodedImage
-from rt_sched.model import CauseEffectChain, Plan, System
+from rt_sched.model import Fault, Plan, System
 from rt_sched.planner import POLICIES, make_plan
 from rt_sched.ports import Recording, Stage, TopicKind
 from rt_sched.record.mcap_writer import OutputRecorder
-from rt_sched.record.perfetto import write_perfetto
+from rt_sched.record.perfetto import Mark, write_perfetto
 from rt_sched.report.run_data import ChainResult, RunReport
 from rt_sched.report.run_report import render_run_report
 from rt_sched.runtime.dataflow import Dataflow
@@ -38,10 +37,9 @@ from rt_sched.runtime.lockstep import execute
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs, StageGraph, samples_read
 from rt_sched.runtime.timeline import Timeline, build_timeline
 from rt_sched.sim import Simulation
-from rt_sched.trace.chains import ChainMeasurement, measure_chain
 from rt_sched.trace.records import Trace, schedule_sha256
-from sensors.recording import open_recording
 from sensors.mapping import SensorPattern, TopicMapping, match_topics
+from sensors.recording import open_recording
 
 
 class Progress(Protocol):
@@ -113,16 +111,12 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         _replay(simulation, system, stages, recording, mapping, timeline, threads, watch, recorder, progress)
         progress.step("writing the run folder")
         trace = simulation.trace()
-        published = np.ones(len(trace.jobs), bool)
-        published[watch.refused_rows] = False
-        measurements = [
-            (chain, measure_chain(trace, chain.path, published)) for chain in system.chains if _runs(chain, mapping)
-        ]
+        chains = judged_chains(system, trace, faults, mapping.sensor_to_topic.keys(), watch.refused_rows)
         summary = make_summary(
             system=system,
             plan=plan,
             trace=trace,
-            chains=measurements,
+            chains=chains,
             recording=recording,
             mapping=mapping,
             timeline=timeline,
@@ -137,7 +131,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             outputs_sha256=watch.outputs_sha256,
         )
         recorder.close()
-        _write_folder(folder, system, trace, measurements, summary, manifest, watch)
+        _write_folder(folder, system, trace, chains, faults, summary, manifest, watch)
     return ReplayResult(target, summary, manifest, time.monotonic() - began)
 
 
@@ -220,25 +214,27 @@ def _published(result: Outputs | NoData) -> Iterable[tuple[str | None, Any]]:
     return result.ports.items() if isinstance(result, Outputs) else ()
 
 
-def _runs(chain: CauseEffectChain, mapping: TopicMapping) -> bool:
-    return chain.path[0] in mapping.sensor_to_topic
-
-
 def _write_folder(
     folder: Path,
     system: System,
     trace: Trace,
-    measurements: Sequence[tuple[CauseEffectChain, ChainMeasurement]],
+    chains: Sequence[JudgedChain],
+    faults: Sequence[Fault],
     summary: dict[str, Any],
     manifest: dict[str, Any],
     watch: ReplayWatch,
 ) -> None:
-    write_perfetto(trace, folder / "trace.pftrace", chains={chain.name: chain.path for chain in system.chains})
+    write_perfetto(
+        trace,
+        folder / "trace.pftrace",
+        chains={chain.name: chain.path for chain in system.chains},
+        marks=[Mark(fault.time_ns, f"fault {fault}") for fault in faults],
+    )
     report = RunReport(
         summary=summary,
         manifest=manifest,
         trace=trace,
-        chains=[ChainResult(chain, measurement) for chain, measurement in measurements],
+        chains=[ChainResult(judged.chain, judged.measurement) for judged in chains],
         arbiter=watch.decisions,
         frames=annotated_frames(watch),
     )

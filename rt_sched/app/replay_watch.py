@@ -22,7 +22,8 @@ class ReplayWatch:
     `decisions`: (finish_ns, decision) of the arbiter. `images`: (camera, capture_ns) -> recorded frame, for the frames
     chosen in advance; `detections`: the same keys -> boxes. `refused_samples`: rows of the sample table whose data was
     refused; `undecodable`: how many per sensor. `refused_rows`: rows of the job table of completed jobs that published
-    nothing because a stage refused its input or had none; `refused_jobs`: how many per task.
+    nothing because a stage refused its input or had none; `refused_jobs`: how many per task. `frames`: per camera,
+    those that a detector looked at; `frames_with`, `boxes`: per camera and class, frames with a box, and boxes.
     `reasons`: per sensor or task the first reason given.
     """
 
@@ -38,6 +39,9 @@ class ReplayWatch:
         self.refused_samples: set[int] = set()
         self.refused_rows: list[int] = []
         self.undecodable: Counter[str] = Counter()
+        self.frames: Counter[str] = Counter()
+        self.frames_with: dict[str, Counter[str]] = {}
+        self.boxes: dict[str, Counter[str]] = {}
         self.refused_jobs: Counter[str] = Counter()
         self.reasons: dict[str, str] = {}
 
@@ -75,9 +79,16 @@ class ReplayWatch:
             if isinstance(message, ArbiterDecision) and task == self._arbiter:
                 self.decisions.append((context.finish_ns, message))
             elif isinstance(message, Detections2D):
+                self._count(message)
                 key = (message.camera, message.capture_time_ns)
                 if key in self._wanted:
                     self.detections[key] = message
+
+    def _count(self, detections: Detections2D) -> None:
+        camera = detections.camera
+        self.frames[camera] += 1
+        self.boxes.setdefault(camera, Counter()).update(detections.class_names)
+        self.frames_with.setdefault(camera, Counter()).update(set(detections.class_names))
 
     def _refuse_sample(self, sample: int, reason: str) -> None:
         if sample in self.refused_samples:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from rt_sched.app.fault_outcomes import fault_outcomes
+from rt_sched.app.judged_chains import JudgedChain
 from rt_sched.app.replay_watch import ReplayWatch
-from rt_sched.model import CauseEffectChain, Fault, Plan, System
+from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording
 from rt_sched.runtime.timeline import Timeline
-from rt_sched.trace.chains import ChainMeasurement
 from rt_sched.trace.records import SampleStatus, Trace
 from rt_sched.trace.statistics import TaskStatistics, measure_processing_elements, measure_tasks
+from rt_sched.units import NS_PER_S
 from sensors.mapping import TopicMapping
 
 SUMMARY_SCHEMA = "rt-sched/run-summary/1"
@@ -25,17 +26,17 @@ def make_summary(
     system: System,
     plan: Plan,
     trace: Trace,
-    chains: Sequence[tuple[CauseEffectChain, ChainMeasurement]],
+    chains: Sequence[JudgedChain],
     recording: Recording,
     mapping: TopicMapping,
     timeline: Timeline,
     faults: Sequence[Fault],
     watch: ReplayWatch,
 ) -> dict[str, Any]:
-    """`chains`: those whose sensor is in the recording, with what was measured of them."""
+    """The document; `chains` from `judged_chains`."""
     tasks = measure_tasks(trace)
     topics = _topics(system, trace, recording, timeline, watch)
-    chain_rows = [_chain(chain, measurement) for chain, measurement in chains]
+    chain_rows = [_chain(judged) for judged in chains]
     status, reason = _status(tasks, chain_rows, topics, recording)
     return {
         "schema": SUMMARY_SCHEMA,
@@ -55,8 +56,9 @@ def make_summary(
             for pe in measure_processing_elements(trace)
         ],
         "arbiter": _arbiter(trace, watch),
+        "detections": [_detections(sensor.name, watch) for sensor in system.sensors if watch.frames[sensor.name]],
         "faults": fault_outcomes(system, faults, watch.decisions),
-        "notes": _notes(system, mapping, timeline, recording, watch),
+        "notes": _notes(system, chains, mapping, timeline, recording, watch),
     }
 
 
@@ -83,7 +85,8 @@ def _task(task: Any, statistics: TaskStatistics, watch: ReplayWatch) -> dict[str
     }
 
 
-def _chain(chain: CauseEffectChain, measured: ChainMeasurement) -> dict[str, Any]:
+def _chain(judged: JudgedChain) -> dict[str, Any]:
+    chain, measured = judged.chain, judged.measurement
     return {
         "name": chain.name,
         "path": list(chain.path),
@@ -101,7 +104,15 @@ def _chain(chain: CauseEffectChain, measured: ChainMeasurement) -> dict[str, Any
         "data_age_max_ns": measured.data_age.max_ns,
         "data_age_limit_ns": chain.max_data_age_ns,
         "data_age_bound_ns": None,
+        "open_reaction_ns": measured.open_reaction_ns,
+        "judged_until_ns": judged.until_ns,
     }
+
+
+def _detections(camera: str, watch: ReplayWatch) -> dict[str, Any]:
+    frames_with, boxes = watch.frames_with[camera], watch.boxes[camera]
+    classes = [{"class": name, "frames": frames_with[name], "boxes": boxes[name]} for name in sorted(boxes)]
+    return {"camera": camera, "frames": watch.frames[camera], "classes": classes}
 
 
 def _topics(
@@ -180,9 +191,19 @@ def _arbiter(trace: Trace, watch: ReplayWatch) -> dict[str, Any]:
 
 
 def _notes(
-    system: System, mapping: TopicMapping, timeline: Timeline, recording: Recording, watch: ReplayWatch
+    system: System,
+    chains: Sequence[JudgedChain],
+    mapping: TopicMapping,
+    timeline: Timeline,
+    recording: Recording,
+    watch: ReplayWatch,
 ) -> list[str]:
     notes = list(timeline.notes)
+    notes.extend(
+        f"chain {judged.chain.name} is judged until {judged.until_ns / NS_PER_S:.3f} s, when a fault took a part of it"
+        for judged in chains
+        if judged.until_ns is not None
+    )
     if mapping.missing_sensors:
         notes.append(f"the recording has no topic for {', '.join(mapping.missing_sensors)}; their tasks had no input")
     notes.extend(str(match) for match in (*mapping.ambiguous, *mapping.wrong_kind))

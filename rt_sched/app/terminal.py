@@ -67,6 +67,10 @@ class Terminal:
         self._out.print(_topic_table(summary))
         for fault in summary["faults"]:
             self._out.print(_fault_line(fault))
+        idle = sum(1 for task in summary["tasks"] if not task["jobs"])
+        if idle:
+            self._out.print(Text(f"{idle} further tasks had no job", style="dim"))
+        self._out.print(_found_line(summary))
         for note in summary["notes"]:
             self._out.print(Text(f"note: {note}", style="yellow"))
         self._out.print(_verdict(summary, result.wall_s))
@@ -139,6 +143,8 @@ def _task_table(summary: Mapping[str, Any]) -> Table:
         ("jobs", "misses", "drops", "p99", "max", "deadline"),
     )
     for task in summary["tasks"]:
+        if not task["jobs"]:
+            continue
         table.add_row(
             Text(task["name"]),
             Text(task["pe"]),
@@ -162,6 +168,18 @@ def _topic_table(summary: Mapping[str, Any]) -> Table:
         counts = ("recorded", "delivered", "dropped", "undecodable", "lost_to_faults", "unmapped")
         table.add_row(Text(topic["name"]), Text(topic["sensor"] or "–"), *(str(topic[key]) for key in counts))
     return table
+
+
+def _found_line(summary: Mapping[str, Any]) -> Text:
+    """What the detectors found, camera by camera."""
+    text = Text()
+    for camera in summary["detections"]:
+        classes = (
+            ", ".join(f"{row['frames']} with {row['class']}" for row in camera["classes"]) or "none with an object"
+        )
+        text.append(f"{camera['camera']}: {camera['frames']} frames, {classes}\n")
+    text.rstrip()
+    return text
 
 
 def _fault_line(fault: Mapping[str, Any]) -> Text:

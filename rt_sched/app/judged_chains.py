@@ -1,0 +1,48 @@
+"""Chains as a run can judge them: a fault that takes a part of a chain ends what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rt_sched.app.fault_args import lost_sensors
+from rt_sched.model import CauseEffectChain, Fault, FaultKind, System
+from rt_sched.trace.chains import ChainMeasurement, measure_chain
+from rt_sched.trace.records import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedChain:
+    """`until_ns`: outputs after that instant do not count, because a fault broke the chain there; None for the end."""
+
+    chain: CauseEffectChain
+    measurement: ChainMeasurement
+    until_ns: int | None
+
+
+def judged_chains(
+    system: System, trace: Trace, faults: Sequence[Fault], recorded: Collection[str], without_data: Sequence[int]
+) -> list[JudgedChain]:
+    """Every chain whose sensor is among `recorded`. `without_data`: rows of completed jobs that published nothing."""
+    published = np.ones(len(trace.jobs), np.bool_)
+    published[list(without_data)] = False
+    judged = []
+    for chain in system.chains:
+        if chain.path[0] not in recorded:
+            continue
+        until_ns = _broken_ns(system, chain, faults)
+        counted = published if until_ns is None else published & (trace.jobs.finish_ns <= until_ns)
+        judged.append(JudgedChain(chain, measure_chain(trace, chain.path, counted), until_ns))
+    return judged
+
+
+def _broken_ns(system: System, chain: CauseEffectChain, faults: Sequence[Fault]) -> int | None:
+    """When the first part of the chain was lost: its sensor, or the device of one of its tasks."""
+    devices = {task.pe[0] for task in system.tasks if task.name in chain.path}
+    times = [fault.time_ns for fault in faults if fault.kind is FaultKind.DEVICE and fault.target in devices]
+    sensor_lost_ns = lost_sensors(system, faults).get(chain.path[0])
+    if sensor_lost_ns is not None:
+        times.append(sensor_lost_ns)
+    return min(times, default=None)
