@@ -33,6 +33,7 @@ _MAX_DEFINITION_BYTES = 64 * 2**20
 _CHUNK_MARKS = (b"\x04\x00\x00\x00zstd", b"\x03\x00\x00\x00lz4")
 _MARK_OFFSET = _RECORD.size + _CHUNK_HEAD.size
 _LOOSE = "loose"
+_DEFINITION_FORMATS = ("ros1msg", "ros2msg", "ros2idl", "omgidl")
 
 _T = TypeVar("_T")
 
@@ -137,7 +138,7 @@ class McapRecording(BlockRecording):
                 name, text, text_format = "", "", ""
                 if schema is not None:
                     name, text_format = schema.name, schema.encoding
-                    text = schema.data.decode("utf-8", "replace") if text_format.startswith("ros") else ""
+                    text = schema.data.decode("utf-8", "replace") if text_format in _DEFINITION_FORMATS else ""
                 self._channels[record.id] = make_channel(record.topic, name, record.message_encoding, text, text_format)
 
     # Blocks.
@@ -299,7 +300,7 @@ def _decompress_whole(block: Block, stored: bytes) -> bytes:
         try:
             if zstandard.frame_content_size(stored) > block.uncompressed_size:
                 raise BlockDamage("a zstd chunk that holds more than its record states", block.offset)
-            return zstandard.ZstdDecompressor().decompress(stored, max_output_size=block.uncompressed_size)
+            return zstandard.ZstdDecompressor().decompress(stored, max_output_size=max(block.uncompressed_size, 1))
         except zstandard.ZstdError as error:
             raise BlockDamage(f"a zstd chunk that does not decompress ({error})", block.offset) from None
     if block.compression == "lz4":

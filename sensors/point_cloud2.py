@@ -70,9 +70,13 @@ def decode_cloud(layout: CloudLayout, data: memoryview, capture_time_ns: int, fr
             )
     points = _points(layout, by_name, data)
 
+    xyz_m = np.empty((total, 3), np.float32)
+    finite = np.ones(total, bool)
     with np.errstate(over="ignore"):
-        xyz_m = np.stack([points[name].astype(np.float32) for name in "xyz"], axis=1)
-    finite = np.isfinite(xyz_m).all(axis=1)
+        for axis, name in enumerate("xyz"):
+            values = points[name].astype(np.float32)
+            finite &= np.isfinite(values)
+            xyz_m[:, axis] = values
     dropped = int(total - np.count_nonzero(finite))
     if dropped:
         points, xyz_m = points[finite], xyz_m[finite]
@@ -90,6 +94,17 @@ def decode_cloud(layout: CloudLayout, data: memoryview, capture_time_ns: int, fr
 
 def _points(layout: CloudLayout, by_name: dict[str, CloudField], data: memoryview) -> npt.NDArray[np.void]:
     """Structured array of the fields that are read, one entry per point, a copy only where rows are padded."""
+    row_bytes = layout.width * layout.point_step
+    dense_bytes = layout.height * row_bytes
+    # Some drivers leave row_step at zero or forget it after a crop; the data's own length settles those cases.
+    row_step = row_bytes if layout.height == 1 or len(data) == dense_bytes else layout.row_step
+    if row_step < row_bytes:
+        raise DataError(
+            f"point cloud row_step {row_step} is less than {layout.width} points of {layout.point_step} bytes"
+        )
+    if (layout.height - 1) * row_step + row_bytes > len(data):
+        needed = (layout.height - 1) * row_step + row_bytes
+        raise DataError(f"point cloud data of {len(data)} bytes is short of the {needed} that its size needs")
     order = ">" if layout.big_endian else "<"
     used = [f for n, f in by_name.items() if n in ("x", "y", "z", *_INTENSITY_NAMES, *_RING_NAMES, *_TIME_NAMES)]
     used = [field for field in used if field.datatype in _DATATYPES and field.count <= 1]
@@ -106,17 +121,6 @@ def _points(layout: CloudLayout, by_name: dict[str, CloudField], data: memoryvie
             "itemsize": layout.point_step,
         }
     )
-    row_bytes = layout.width * layout.point_step
-    dense_bytes = layout.height * row_bytes
-    # Some drivers leave row_step at zero or forget it after a crop; the data's own length settles those cases.
-    row_step = row_bytes if layout.height == 1 or len(data) == dense_bytes else layout.row_step
-    if row_step < row_bytes:
-        raise DataError(
-            f"point cloud row_step {row_step} is less than {layout.width} points of {layout.point_step} bytes"
-        )
-    if (layout.height - 1) * row_step + row_bytes > len(data):
-        needed = (layout.height - 1) * row_step + row_bytes
-        raise DataError(f"point cloud data of {len(data)} bytes is short of the {needed} that its size needs")
     rows = np.ndarray((layout.height, layout.width), dtype, data, strides=(row_step, layout.point_step))
     return rows.reshape(-1)
 

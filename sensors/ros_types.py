@@ -28,6 +28,9 @@ _KINDS = {
     IMU: TopicKind.IMU,
 }
 _HEADER_FIELD = re.compile(r"(?:std_msgs/)?(?:msg/)?Header\s+\w+")
+_IDL_FORMATS = ("ros2idl", "omgidl")
+_RULER = "=" * 80
+_NOT_IDL = re.compile(r"^(?:#|IDL: ).*$", re.MULTILINE)
 _CDR_STAMP = {0: struct.Struct(">iI"), 1: struct.Struct("<iI")}
 _ROS1_STAMP = struct.Struct("<II")
 _CDR_STAMP_OFFSET = 4
@@ -39,7 +42,8 @@ class RosChannel:
     """One stream of equally typed messages on a topic.
 
     `schema`: type name in the form pkg/msg/Type where it is a ROS type, else as recorded. `encoding`: "cdr", "ros1"
-    or what else the file says. `definition`, `definition_format` ("ros1msg", "ros2msg", "ros2idl"): the type's text,
+    or what else the file says. `definition`, `definition_format` ("ros1msg", "ros2msg", "ros2idl", "omgidl"): the
+    type's text,
     empty where the file has none. `has_header`: the type begins with a std_msgs/Header. `problem`: why no message of
     this channel can be decoded, or None.
     """
@@ -153,8 +157,13 @@ def _typestore(schema: str, encoding: str, definition: str, definition_format: s
         return standard
     store = get_typestore(Stores.EMPTY)
     try:
-        idl = definition_format == "ros2idl"
-        store.register(get_types_from_idl(definition) if idl else get_types_from_msg(definition, schema))
+        if definition_format in _IDL_FORMATS:
+            # Recorders bundle the files of a type and all it uses, each below a ruler and a line with its name.
+            # What the files include is in the bundle, and the parser knows no preprocessor lines.
+            for text in filter(None, (_NOT_IDL.sub("", part).strip() for part in definition.split(_RULER))):
+                store.register(get_types_from_idl(text))
+        else:
+            store.register(get_types_from_msg(definition, schema))
         store.get_msgdef(schema)
     # The parser and the code generator have no common exception for a text they cannot read.
     except Exception:

@@ -14,6 +14,7 @@ from mcap.writer import CompressionType
 
 from rt_sched.errors import DataError
 from sensors.recording import open_recording
+from sensors.survey import survey
 
 FUZZ_ROUNDS = 60
 
@@ -303,15 +304,11 @@ def test_random_damage_gives_messages_or_a_data_error(tmp_path, ros1, ros2, kind
         path.write_bytes(data)
         try:
             recording = open_recording(path, salvage=salvage)
-            assert all(topic.messages >= 0 for topic in recording.topics)
-            for message in recording.messages():
-                try:
-                    recording.decode(message)
-                except DataError:
-                    continue
+            measured = survey(recording)
+            assert measured.messages == sum(topic.messages for topic in recording.topics)
             outcomes["read"] += 1
         except DataError as error:
             assert str(path) in str(error)
             outcomes["refused"] += 1
-    assert outcomes["read"] > 0
-    assert salvage or outcomes["refused"] > 0
+    # Checksums leave an MCAP file hardly a byte that may change unnoticed; a bag has none.
+    assert outcomes["read" if salvage or container == "bag" else "refused"] > 0

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 from mcap.writer import CompressionType, Writer
 
 from rt_sched.errors import DataError
 from rt_sched.messages import EncodedImage, ImuSample, PointCloud
 from rt_sched.ports.source import Recording, TopicKind
-from sensors import block_recording
+from sensors import block_recording, mcap_recording
+from sensors.block_recording import Block
 from sensors.recording import open_recording
 
 
@@ -221,6 +224,64 @@ def test_an_unusual_or_unreadable_definition_gives_data_or_a_data_error(tmp_path
         assert recording.decode(message).linear_acceleration_m_s2.tolist() == [1, 2, 9.8]
     except DataError as error:
         assert "/imu message 0" in str(error)
+
+
+RULER = "=" * 80
+IDL = f"""{RULER}
+IDL: sensor_msgs/msg/CompressedImage
+#include "std_msgs/msg/Header.idl"
+module sensor_msgs {{ module msg {{
+  struct CompressedImage {{
+    std_msgs::msg::Header header;
+    string format;
+    double exposure;
+    sequence<uint8> data;
+  }};
+}}; }};
+{RULER}
+IDL: std_msgs/msg/Header
+module std_msgs {{ module msg {{
+  struct Header {{ builtin_interfaces::msg::Time stamp; string frame_id; }};
+}}; }};
+{RULER}
+IDL: builtin_interfaces/msg/Time
+module builtin_interfaces {{ module msg {{
+  struct Time {{ int32 sec; uint32 nanosec; }};
+}}; }};
+"""
+MSG = f"""std_msgs/Header header
+string format
+float64 exposure
+uint8[] data
+{RULER}
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+"""
+
+
+@pytest.mark.parametrize(("text_format", "text"), [("ros2msg", MSG), ("ros2idl", IDL), ("omgidl", IDL)])
+def test_the_definition_in_the_file_is_the_one_that_counts(tmp_path, text_format, text):
+    """A type with the usual name and a field that the usual one lacks."""
+    png = b"\x89PNG\r\n\x1a\n....IEND"
+    data = b"\x00\x01\x00\x00" + struct.pack("<iII4sI4sdI", 5, 7, 4, b"cam\0", 4, b"png\0", 0.01, len(png)) + png
+    path = tmp_path / "a.mcap"
+    with path.open("wb") as stream:
+        writer = Writer(stream)
+        writer.start()
+        schema = writer.register_schema("sensor_msgs/msg/CompressedImage", text_format, text.encode())
+        writer.add_message(writer.register_channel("/cam", "cdr", schema), 1, data, 1)
+        writer.finish()
+    recording = open_recording(path)
+    image = recording.decode(next(iter(recording.messages())))
+    assert (image.frame_id, image.capture_time_ns, bytes(image.data)) == ("cam", 5_000_000_007, png)
+
+
+@pytest.mark.parametrize("payload", [b"", b"some records" * 100])
+def test_zstd_frames_that_do_not_state_their_size(payload):
+    stored = zstandard.ZstdCompressor(write_content_size=False).compress(payload)
+    block = Block(0, len(stored), 0, len(stored), "zstd", len(payload))
+    assert mcap_recording._decompress_whole(block, stored) == payload
 
 
 def test_imu_with_values_that_are_not_finite(tmp_path, ros2):

@@ -181,6 +181,7 @@ def test_time_per_point_of_another_clock_is_left_out(ros2, decode, kind, value):
         (XYZ, {"fields": []}, "lacks x, y, z; its fields are none"),
         ((("x", "<i4"), *XYZ[1:]), {}, "field x has datatype 5"),
         (XYZ, {"point_step": 8}, "field z lies outside its point of 8 bytes"),
+        (XYZ, {"point_step": 2**32 - 1}, "is short of"),
         (XYZ, {"point_step": 0}, "outside its point of 0 bytes"),
         (XYZ, {"data": np.zeros(COUNT * 12 - 1, np.uint8)}, "719 bytes is short of the 720"),
         (XYZ, {"width": COUNT + 1}, "is short of"),
