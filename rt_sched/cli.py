@@ -7,10 +7,10 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-import click
 import typer
 
 from rt_sched import __version__
@@ -164,40 +164,70 @@ EXIT_CODES = {
 }
 
 
+#: What typer raises for a wrong call: a class of click's in some of its versions, of its own in others.
+_WrongCall: Any = typer.BadParameter.__base__
+
+
 def main() -> NoReturn:
     """Entry point of the console script."""
-    signal.signal(signal.SIGTERM, _terminate)
     try:
-        code = app(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        code = stop.exit_code
-    except click.UsageError as error:
-        error.show()
-        code = EXIT_USAGE
-    except (KeyboardInterrupt, click.Abort):
-        _report_error("interrupted", ())
-        code = EXIT_INTERRUPTED
+        signal.signal(signal.SIGTERM, _terminate)
+        code = _run()
+    except KeyboardInterrupt:
+        code = _failed(EXIT_INTERRUPTED, "interrupted")
+    except _WrongCall as error:
+        code = _failed(EXIT_USAGE, _explain(error))
     except ConfigError as error:
         count = len(error.problems)
-        _report_error(f"{count} problem{'s' if count > 1 else ''} found", [str(problem) for problem in error.problems])
-        code = EXIT_USAGE
+        details = [str(problem) for problem in error.problems]
+        code = _failed(EXIT_USAGE, f"{count} problem{'s' if count > 1 else ''} found", details)
     except RtSchedError as error:
-        _report_error(str(error), ())
-        code = EXIT_DEFECT if getattr(error, "is_defect", False) else EXIT_USAGE
+        code = _failed(EXIT_DEFECT if getattr(error, "is_defect", False) else EXIT_USAGE, str(error))
     except BrokenPipeError:
+        sys.stdout = None  # whoever read it is gone: nothing is left to flush at exit
         code = EXIT_OK
     except Exception as error:
-        _report_error(f"internal error: {type(error).__name__}: {error} (traceback in {_write_traceback()})", ())
-        code = EXIT_DEFECT
-    sys.exit(code if isinstance(code, int) else EXIT_OK)
+        message = f"internal error: {type(error).__name__}: {error} (traceback in {_write_traceback()})"
+        code = _failed(EXIT_DEFECT, message)
+    sys.exit(code)
 
 
-def _report_error(message: str, details: Any) -> None:
-    for detail in details:
-        print(detail, file=sys.stderr)
-    print(f"rt-sched: {message}", file=sys.stderr)
+def _run() -> int:
+    """Runs the command of the command line. Interrupts and errors come out as they are."""
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("rt-sched", sys.argv[1:]) as context:
+            command.invoke(context)
+            sys.stdout.flush()
+    except typer.Exit as stop:
+        sys.stdout.flush()
+        return stop.exit_code
+    return EXIT_OK
+
+
+def _failed(code: int, message: str, details: Sequence[str] = ()) -> int:
+    """Tells why the command ends with `code`, and gives it back."""
+    for line in (*details, f"rt-sched: {message}" if message else ""):
+        if line:
+            print(line, file=sys.stderr)
     if "--json" in sys.argv[1:]:
-        _print_json({"schema": "rt-sched/error/1", "status": "failed", "message": message, "problems": list(details)})
+        _print_json(
+            {
+                "schema": "rt-sched/error/1",
+                "status": "failed",
+                "exit_code": code,
+                "message": message,
+                "problems": list(details),
+            }
+        )
+    return code
+
+
+def _explain(error: Any) -> str:
+    """One line for a wrong call; empty where typer has printed the help instead."""
+    message = " ".join(error.format_message().split()).removesuffix(".")
+    command = error.ctx.command_path if error.ctx is not None else "rt-sched"
+    return f"{message}; see {command} --help" if message else ""
 
 
 def _write_traceback() -> str:
