@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from markupsafe import Markup
 
 from rt_sched.messages import ArbiterDecision
 from rt_sched.report import svg
-from rt_sched.report.text import axis_label, axis_values_ns, count, time_with_unit
+from rt_sched.report.text import axis_labels, axis_values_ns, count, time_with_unit
 from rt_sched.units import NS_PER_S
 
 Decisions = Sequence[tuple[int, ArbiterDecision]]
@@ -46,7 +47,8 @@ def arbiter_time_line(decisions: Decisions, faults: Sequence[Mapping[str, Any]],
     if not decisions:
         return None
     horizon = max(horizon_ns, decisions[-1][0], 1)
-    sources = tuple(dict.fromkeys(d.selected for _, d in decisions))
+    chosen = Counter(d.selected for _, d in decisions)
+    sources = tuple(source for source, _ in chosen.most_common())
     drawn = thinned(decisions, horizon)
     notes = []
     if len(drawn) < len(decisions):
@@ -76,7 +78,7 @@ def arbiter_time_line(decisions: Decisions, faults: Sequence[Mapping[str, Any]],
         svg.text(0, top + 178, closing_label, "row-label"),
     ]
     label = f"Arbiter over {time_with_unit(horizon)}: {count(len(decisions))} decisions, " + ", ".join(
-        f"{sum(1 for _, d in decisions if d.selected == s)} from {s}" for s in sources[:8]
+        f"{count(chosen[s])} from {s}" for s in sources[:8]
     )
     return TimeLine(
         figure=svg.chart(bottom + 18, *parts, label=label, class_="chart arbiter"),
@@ -191,10 +193,8 @@ def _fault_marks(faults: Sequence[Mapping[str, Any]], horizon: int, bottom: int)
 
 def _time_axis(horizon: int, y_px: int) -> Markup:
     values = axis_values_ns(0, horizon, 8)
-    step = values[1] - values[0] if len(values) > 1 else horizon
     parts = [svg.element("line", x1="0", x2="100%", y1=y_px + 0.5, y2=y_px + 0.5, class_="axis")]
-    for value in values:
+    for value, label in zip(values, axis_labels(values, horizon), strict=True):
         anchor = "start" if value == 0 else "end" if value / horizon > 0.96 else "middle"
-        unit = "\u00a0ms" if value == values[-1] else ""
-        parts.append(svg.text(value / horizon, y_px + 14, axis_label(value, step) + unit, "tick", anchor))
+        parts.append(svg.text(value / horizon, y_px + 14, label, "tick", anchor))
     return svg.joined(parts)

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from rt_sched.report import svg
-from rt_sched.report.text import axis_label, axis_values_ns, clipped, count, time_with_unit
+from rt_sched.report.text import axis_labels, axis_values_ns, clipped, count, time_with_unit
 from rt_sched.trace.records import JobStatus, Trace
 
 ROW_PX = 30
@@ -118,14 +118,12 @@ def _share(time_ns: int, start_ns: int, end_ns: int) -> float:
 
 def _grid(start_ns: int, end_ns: int, bottom: int) -> Markup:
     values = axis_values_ns(start_ns, end_ns, 10)
-    step = values[1] - values[0] if len(values) > 1 else end_ns - start_ns
     parts = []
-    for value in values:
+    for value, label in zip(values, axis_labels(values, end_ns - start_ns), strict=True):
         share = _share(value, start_ns, end_ns)
         anchor = "start" if share < 0.03 else "end" if share > 0.96 else "middle"
-        unit = "\u00a0ms" if value == values[-1] else ""
         parts.append(svg.vertical(share, _AXIS_PX - 6, bottom, "grid"))
-        parts.append(svg.text(share, 11, axis_label(value, step) + unit, "tick", anchor))
+        parts.append(svg.text(share, 11, label, "tick", anchor))
     return svg.joined(parts)
 
 

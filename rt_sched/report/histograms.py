@@ -10,7 +10,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from rt_sched.report import svg
-from rt_sched.report.text import axis_label, axis_values_ns, count, time_with_unit
+from rt_sched.report.text import axis_labels, axis_values_ns, count, time_with_unit
 
 Times = npt.NDArray[np.int64]
 
@@ -89,11 +89,9 @@ def binned(values_ns: Times, end_ns: int, bins: int) -> list[int]:
 
 def _axis(end_ns: int, y_px: float, ticks: int) -> Markup:
     values = axis_values_ns(0, end_ns, ticks)
-    step = values[1] - values[0] if len(values) > 1 else end_ns
     parts = []
-    for value in values:
+    for value, label in zip(values, axis_labels(values, end_ns), strict=True):
         share = value / end_ns
         anchor = "start" if value == 0 else "end" if share > 0.96 else "middle"
-        unit = "\u00a0ms" if value == values[-1] else ""
-        parts.append(svg.text(share, y_px + 14, axis_label(value, step) + unit, "tick", anchor))
+        parts.append(svg.text(share, y_px + 14, label, "tick", anchor))
     return svg.joined(parts)

@@ -37,11 +37,12 @@ class RunReport:
     """Everything that `report.html` is made from.
 
     `summary`: what `summary.json` holds: `status`, `clock`, `tier`, `tasks`, `chains`, `topics`, `pes`, `arbiter`,
-    `faults`, and, where known, `system`, `policy`, `duration_ns`, `recording`, `notes` and `warnings` (lists of
-    sentences). A fault's optional `time_ns` says when it was injected. `manifest`: what `manifest.json` holds, with an
-    optional `command` (text or a list of arguments). `arbiter`: (time_ns, decision) in order of time. `frames`: in the
-    order to show, camera by camera. `task_groups`: the kind of work of each task, such as "camera" or "fusion", which
-    colours the chart of the schedule; a task without one is coloured by the first chain that it belongs to.
+    `faults`, and, where known, `reason` (of the status), `system`, `policy`, `duration_ns`, `recording`, `notes` and
+    `warnings` (lists of sentences). A fault's optional `time_ns` says when it was injected. `manifest`: what
+    `manifest.json` holds, with an optional `command` (text or a list of arguments). `arbiter`: (time_ns, decision) in
+    order of time. `task_groups`: the kind of work of a task, such as
+    "camera" or "fusion", which colours the chart of the schedule; for others the module of the `stage` that the
+    summary names is taken, or else the first chain that they belong to.
     """
 
     summary: Mapping[str, Any]

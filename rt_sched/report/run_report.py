@@ -28,7 +28,7 @@ from rt_sched.report.sections import (
     task_rows,
 )
 from rt_sched.report.text import count, percent, plural, printable, time_ms, time_with_unit
-from rt_sched.report.verdict import figures, meaning
+from rt_sched.report.verdict import TOPIC_FATES, figures, meaning, unused_messages
 from rt_sched.trace.statistics import worst_cycle
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
     notes.extend(time_line.notes if time_line else ())
     return {
         "head": {key: summary.get(key) for key in ("system", "clock", "tier", "policy", "recording")},
-        "meaning": meaning(str(summary.get("status", "unknown"))),
+        "meaning": meaning(summary, data.chains),
         "workload": _workload(data),
         "figures": figures(summary, data.chains),
         "arbiter": {"state_time_ns": {}, "decisions": {}, **(summary.get("arbiter") or {})},
@@ -102,7 +102,7 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
         "chain_cards": chain_cards(data.chains, notes),
         "tasks": task_list,
         "censored": any(t.censored for t in task_list),
-        "extra_counts": _present(task_list, ("skipped", "aborted", "rejected", "lost", "unfinished")),
+        "extra_counts": _present(task_list, ("skipped", "without_data", "aborted", "lost", "unfinished")),
         "open_cards": cards[:OPEN_HISTOGRAMS],
         "folded_cards": cards[OPEN_HISTOGRAMS:],
         "gantt": schedule,
@@ -113,11 +113,14 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
         "busy_pes": [p for p in pes if p.get("utilisation")],
         "idle_pes": [p for p in pes if not p.get("utilisation")],
         "faults": faults,
+        "recovery_limits": any(f.get("recovery_limit_ns") is not None for f in faults),
         "time_line": time_line,
         "topics": topics,
-        "unused": any(_unused(t) > 0 for t in topics),
-        "topic_details": [k for k in ("sensor", "type") if any(t.get(k) for t in topics)],
-        "unused_of": _unused,
+        "topic_counts": ["recorded", "delivered", "dropped", "undecodable"]
+        + [k for k in TOPIC_FATES[2:] if any(t.get(k) for t in topics)],
+        "unused": any(unused_messages(t) > 0 for t in topics),
+        "topic_details": [k for k in ("sensor", "schema") if any(t.get(k) for t in topics)],
+        "unused_of": unused_messages,
         "manifest": data.manifest,
         "command": _command(data.manifest.get("command")),
         "inputs": capped(data.manifest.get("inputs") or (), MOST_ROWS, "inputs", notes),
@@ -143,12 +146,6 @@ def _workload(data: RunReport) -> str:
 def _present(rows: Sequence[Any], keys: Sequence[str]) -> list[str]:
     """Those counts that any task has more than zero of."""
     return [key for key in keys if any(r.row.get(key) for r in rows)]
-
-
-def _unused(topic: Mapping[str, Any]) -> int:
-    """Messages of a topic that were neither delivered nor dropped nor undecodable."""
-    used = sum(topic.get(k) or 0 for k in ("delivered", "dropped", "undecodable"))
-    return max((topic.get("recorded") or 0) - used, 0)
 
 
 def _command(command: Any) -> str | None:

@@ -187,9 +187,10 @@ def chain_cards(results: Sequence[ChainResult], notes: list[str]) -> list[Card]:
 
 
 def legend(data: RunReport) -> Legend:
-    """Colours of the tasks: by kind of work where given, else by the first chain each is part of."""
+    """Colours of the tasks: by kind of work as given, else by stage, else by the first chain each is part of."""
     names = data.trace.task_names
-    groups: dict[str, str] = dict(data.task_groups)
+    stages = {r["name"]: r["stage"] for r in data.summary.get("tasks") or () if r.get("stage")}
+    groups = {**{task: _kind_of_work(stage) for task, stage in stages.items()}, **data.task_groups}
     for result in data.chains:
         for task in result.chain.path:
             groups.setdefault(task, result.chain.name)
@@ -201,9 +202,19 @@ def legend(data: RunReport) -> Legend:
     return Legend(labels, colours)
 
 
+def _kind_of_work(stage: str) -> str:
+    """The last part of the module of a stage `module:Class`; the whole safety path is one kind."""
+    module = stage.partition(":")[0]
+    return "safety" if module.split(".")[0] == "safety" else module.rpartition(".")[2]
+
+
 def fitting_frames(frames: Sequence[AnnotatedFrame], budget_bytes: int, notes: list[str]) -> list[AnnotatedFrame]:
-    """As many frames as fit, evenly spread, when base64 makes four bytes of three and a figure needs its markup."""
-    kept = list(frames)
+    """As many frames as fit, evenly spread and in order of time.
+
+    Counted per frame: base64, which makes four bytes of three, and the markup around it.
+    """
+    frames = sorted(frames, key=lambda f: (f.time_ns, f.camera))
+    kept = frames
     number = len(kept)
     while kept and sum(len(f.jpeg) * 4 // 3 + 700 for f in kept) > budget_bytes:
         number = number * 9 // 10

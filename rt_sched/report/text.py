@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rt_sched.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
@@ -69,6 +69,14 @@ def percent(ratio: float | None, digits: int = 1) -> str:
     return f"{rounded:.{digits}f}\u00a0%"
 
 
+def of_limit(value_ns: int, limit_ns: int) -> str:
+    """A time against its limit in words: 62 % of 200.0 ms, or 17.0 times 150.0 ms."""
+    share = value_ns / max(limit_ns, 1)
+    if share >= 5:
+        return f"{share:,.1f} times {time_with_unit(limit_ns)}"
+    return f"{percent(share, 0)} of {time_with_unit(limit_ns)}"
+
+
 def plural(number: int, singular: str, several: str | None = None) -> str:
     """A count and its noun: 1 job, 2 jobs."""
     return f"{count(number)} {singular if number == 1 else several or singular + 's'}"
@@ -99,7 +107,10 @@ def axis_values_ns(start_ns: int, end_ns: int, ticks: int) -> list[int]:
     return list(range(first, end_ns + 1, step))
 
 
-def axis_label(value_ns: int, step_ns: int) -> str:
-    """A tick in milliseconds with just the decimals that its step needs."""
-    digits = max(0, -math.floor(math.log10(step_ns / NS_PER_MS) + 1e-9)) if step_ns > 0 else 0
-    return f"{value_ns / NS_PER_MS:.{digits}f}"
+def axis_labels(values_ns: Sequence[int], span_ns: int) -> list[str]:
+    """Ticks with just the decimals that their step needs, the last one with the unit: ms, or s from two seconds on."""
+    unit, size = ("s", NS_PER_S) if span_ns >= 2 * NS_PER_S else ("ms", NS_PER_MS)
+    step = values_ns[1] - values_ns[0] if len(values_ns) > 1 else max(span_ns, 1)
+    digits = max(0, -math.floor(math.log10(step / size) + 1e-9))
+    labels = [f"{value / size:.{digits}f}" for value in values_ns]
+    return [*labels[:-1], f"{labels[-1]}\u00a0{unit}"] if labels else []

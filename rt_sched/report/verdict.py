@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rt_sched.report.run_data import ChainResult
-from rt_sched.report.text import count, percent, plural, time_with_unit
+from rt_sched.report.text import count, of_limit, plural, time_with_unit
 
 #: Prefix of the summary's keys -> name, in the order in which measures are shown.
 CHAIN_MEASURES = {"reaction": "reaction time", "latency": "latency from capture", "data_age": "data age"}
+
+#: What can become of a recorded message that is not delivered.
+TOPIC_FATES = ("dropped", "undecodable", "lost_to_faults", "unmapped")
 
 #: A value from this share of its limit on is called close to it.
 CLOSE = 0.9
@@ -85,8 +88,31 @@ class ChainPeak:
         return None if self.limit_ns is None else self.value_ns / max(self.limit_ns, 1)
 
 
-def meaning(status: str) -> Meaning:
-    """The words for a status; one that is not known is shown as it is."""
+def meaning(summary: Mapping[str, Any], results: Sequence[ChainResult]) -> Meaning:
+    """The words for the run's status, with its reason where the summary gives one.
+
+    A deadline miss without a missed job is that of a chain. A status that is not known is shown as it is.
+    """
+    status = str(summary.get("status", "unknown"))
+    peak = tightest(chain_peaks(summary.get("chains") or (), results))
+    if status == "deadline_miss" and not _misses(summary) and peak and peak.limit_ns and peak.value_ns > peak.limit_ns:
+        return Meaning(
+            "bad",
+            "✕",
+            "A chain exceeded its limit",
+            f"No job missed its deadline, but the {peak.measure} of {peak.chain} reached "
+            f"{time_with_unit(peak.value_ns)}; the limit is {time_with_unit(peak.limit_ns)}.",
+        )
+    known = _known_meaning(status)
+    reason = str(summary.get("reason") or "").strip()
+    return replace(known, explanation=reason[:1].upper() + reason[1:].rstrip(".") + ".") if reason else known
+
+
+def _misses(summary: Mapping[str, Any]) -> int:
+    return sum(t.get("misses") or 0 for t in summary.get("tasks") or ())
+
+
+def _known_meaning(status: str) -> Meaning:
     unknown = Meaning("caution", "?", f"Status: {status}", "This report does not know this status.")
     return _MEANINGS.get(status, unknown)
 
@@ -141,7 +167,7 @@ def chain_peaks(summary_chains: Sequence[Mapping[str, Any]], results: Sequence[C
 
 def figures(summary: Mapping[str, Any], results: Sequence[ChainResult]) -> list[Figure]:
     """The figures of the first screen, those without data left out."""
-    found = [_tightest_chain(summary, results), _worst_task(summary), _messages(summary)]
+    found = [_tightest_chain(summary, results), _worst_task(summary), _messages(summary), _recovery(summary)]
     return [f for f in found if f is not None]
 
 
@@ -151,7 +177,7 @@ def _tightest_chain(summary: Mapping[str, Any], results: Sequence[ChainResult]) 
         return None
     detail = f"{peak.measure}, no limit set"
     if peak.limit_ns is not None:
-        detail = f"{peak.measure}, {percent(peak.share, 0)} of {time_with_unit(peak.limit_ns)}"
+        detail = f"{peak.measure}, {of_limit(peak.value_ns, peak.limit_ns)}"
     return Figure("Tightest chain", time_with_unit(peak.value_ns), detail, peak.share, tone_of(peak.share), peak.chain)
 
 
@@ -161,25 +187,51 @@ def _worst_task(summary: Mapping[str, Any]) -> Figure | None:
         return None
     worst = max(rows, key=lambda t: t["response_max_ns"] / t["deadline_ns"])
     share = worst["response_max_ns"] / worst["deadline_ns"]
-    misses = sum(t.get("misses") or 0 for t in summary["tasks"])
-    detail = f"response, {percent(share, 0)} of {time_with_unit(worst['deadline_ns'])}"
+    misses = _misses(summary)
+    detail = f"response, {of_limit(worst['response_max_ns'], worst['deadline_ns'])}"
     if misses:
         detail += f"; {plural(misses, 'miss', 'misses')} in all"
     return Figure("Worst task", time_with_unit(worst["response_max_ns"]), detail, share, tone_of(share), worst["name"])
+
+
+def unused_messages(topic: Mapping[str, Any]) -> int:
+    """Recorded messages of a topic that its row does not account for."""
+    return max((topic.get("recorded") or 0) - sum(topic.get(k) or 0 for k in ("delivered", *TOPIC_FATES)), 0)
 
 
 def _messages(summary: Mapping[str, Any]) -> Figure | None:
     topics = summary.get("topics") or ()
     if not topics:
         return None
-    total = {k: sum(t.get(k) or 0 for t in topics) for k in ("recorded", "delivered", "dropped", "undecodable")}
+    total = {k: sum(t.get(k) or 0 for t in topics) for k in ("recorded", "delivered", *TOPIC_FATES)}
     detail = (
         f"of {count(total['recorded'])} recorded; {count(total['dropped'])} dropped, "
         f"{count(total['undecodable'])} undecodable"
     )
-    unused = total["recorded"] - total["delivered"] - total["dropped"] - total["undecodable"]
-    if unused > 0:
+    if total["lost_to_faults"]:
+        detail += f", {count(total['lost_to_faults'])} lost to faults"
+    unused = sum(unused_messages(t) + (t.get("unmapped") or 0) for t in topics)
+    if unused:
         detail += f", {count(unused)} not used"
     share = total["delivered"] / total["recorded"] if total["recorded"] else None
     tone = "caution" if total["undecodable"] else "good"
     return Figure("Messages delivered", count(total["delivered"]), detail, share, tone)
+
+
+def _recovery(summary: Mapping[str, Any]) -> Figure | None:
+    """The fault that was recovered from last, or was not at all."""
+    faults = summary.get("faults") or ()
+    if not faults:
+        return None
+    lost = [f for f in faults if f.get("recovered_after_ns") is None]
+    if lost:
+        detail = "not recovered from" if lost[0].get("detected_after_ns") is not None else "not detected"
+        return Figure("Slowest recovery", "none", detail, None, "bad", lost[0]["fault"])
+    slowest = max(faults, key=lambda f: f["recovered_after_ns"])
+    value, limit = slowest["recovered_after_ns"], slowest.get("recovery_limit_ns")
+    if limit is None:
+        return Figure("Slowest recovery", time_with_unit(value), "no limit set", None, "", slowest["fault"])
+    share = value / max(limit, 1)
+    return Figure(
+        "Slowest recovery", time_with_unit(value), of_limit(value, limit), share, tone_of(share), slowest["fault"]
+    )

@@ -23,6 +23,7 @@ const seen = { errors: window.problems };
 const table = document.querySelector("#tasks table.sortable");
 const column = (k) => [...table.tBodies[0].rows].map((r) => Number(r.cells[k].dataset.v));
 const head = [...table.tHead.rows[0].cells].findIndex((c) => c.textContent === "Max");
+seen.width = window.innerWidth;
 seen.tooWide = document.documentElement.scrollWidth - window.innerWidth;
 table.tHead.rows[0].cells[head].querySelector("button").click();
 seen.sorted = column(head);
@@ -44,20 +45,28 @@ dispatchEvent(new Event("beforeprint"));
 seen.folded = [...document.querySelectorAll("details")].filter((d) => !d.open).length;
 seen.fetched = performance.getEntriesByType("resource").map((e) => e.name).filter((n) => !n.startsWith("data:"));
 seen.labels = [...document.querySelectorAll("input, button")].filter((e) => !(e.textContent || e.ariaLabel)).length;
-document.documentElement.dataset.seen = JSON.stringify(seen);
+parent.document.documentElement.dataset.seen = JSON.stringify(seen);
 </script>
 """
 LISTEN = "<script>window.problems = []; addEventListener('error', (e) => window.problems.push(e.message));</script>"
 
 
 def look(page: str, width: int, folder: Path) -> dict[str, Any]:
-    """What the page's own copy, with a probe at its end, reports about itself."""
-    place = folder / "report.html"
-    place.write_text(page.replace("<style>", LISTEN + "<style>", 1).replace("</body>", PROBE + "</body>", 1), "utf-8")
+    """What a copy of the page, with a probe at its end, reports about itself.
+
+    It stands in a frame of the width asked for, since a browser's own window has a least width.
+    """
+    probed = page.replace("<style>", LISTEN + "<style>", 1).replace("</body>", PROBE + "</body>", 1)
+    place = folder / "frame.html"
+    place.write_text(
+        f'<!doctype html><iframe style="border:0" width="{width}" height="900" '
+        f'srcdoc="{html.escape(probed)}"></iframe>',
+        encoding="utf-8",
+    )
     assert BROWSER is not None
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
     command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    command += [f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900", "--dump-dom", place.as_uri()]
+    command += [f"--user-data-dir={folder / 'profile'}", "--window-size=1400,1000", "--dump-dom", place.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     found = re.search(r'data-seen="([^"]*)"', done.stdout)
     assert found, done.stdout[-2000:]
@@ -68,6 +77,7 @@ def look(page: str, width: int, folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_at_work(quad_report: Any, tmp_path: Path, width: int) -> None:
     seen = look(render_run_report(quad_report), width, tmp_path)
+    assert seen["width"] == width
     assert seen["errors"] == []
     assert seen["fetched"] == []
     assert seen["tooWide"] <= 0

@@ -15,7 +15,7 @@ from rt_sched.report import svg
 from rt_sched.report.annotate import MAX_SIDE_PX, annotate
 from rt_sched.report.arbiter_timeline import MOST_DRAWN, arbiter_time_line, thinned
 from rt_sched.report.histograms import binned
-from rt_sched.report.text import axis_label, axis_values_ns, clipped, count, percent, time_ms, time_with_unit
+from rt_sched.report.text import axis_labels, axis_values_ns, clipped, count, percent, time_ms, time_with_unit
 
 MS = 1_000_000
 INT62 = 2**62 - 1
@@ -59,7 +59,7 @@ def test_axis_values_lie_inside_and_are_told_apart(start: int, span: int, ticks:
     assert all(start <= v <= start + span for v in values)
     assert len(values) <= 2 * ticks + 1
     if len(values) > 1 and values[-1] < 2**50:
-        labels = [axis_label(v, values[1] - values[0]) for v in values]
+        labels = axis_labels(values, span)
         assert len(set(labels)) == len(labels)
 
 

@@ -178,6 +178,77 @@ def test_status_is_said_in_words(quad_report: Any, status: str, words: str) -> N
     assert page.text.count("Every deadline was met") == (2 if status == "ok" else 0)
 
 
+def test_the_reason_of_the_summary_is_given(quad_report: Any) -> None:
+    summary = {**quad_report.summary, "status": "incomplete", "reason": "3 <messages> could not be decoded"}
+    assert "3 <messages> could not be decoded." in Page(render_run_report(replace(quad_report, summary=summary))).text
+
+
+def test_a_chain_over_its_limit_is_no_missed_job(quad_report: Any) -> None:
+    rows = [
+        {**c, "data_age_max_ns": 2_543_451_094} if c["name"] == "brake_front_wide" else c
+        for c in quad_report.summary["chains"]
+    ]
+    summary = {**quad_report.summary, "status": "deadline_miss", "chains": rows}
+    page = Page(render_run_report(replace(quad_report, summary=summary)))
+    assert "A chain exceeded its limit" in page.text
+    assert "the data age of brake_front_wide reached 2.54\u00a0s; the limit is 90.00\u00a0ms." in page.text
+    assert "data age, 28.3 times 90.00\u00a0ms" in page.text
+    assert "Deadlines were missed" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "no limit set"),
+        ({"recovery_limit_ns": 100 * MS}, "71\u00a0% of 100.0\u00a0ms"),
+        ({"recovery_limit_ns": 50 * MS}, "142\u00a0% of 50.00\u00a0ms"),
+        ({"recovered_after_ns": None}, "not recovered from"),
+        ({"recovered_after_ns": None, "detected_after_ns": None}, "not detected"),
+    ],
+)
+def test_first_screen_says_how_the_fault_went(quad_report: Any, changes: dict[str, Any], words: str) -> None:
+    faults = [{**quad_report.summary["faults"][0], **changes}]
+    html = render_run_report(replace(quad_report, summary={**quad_report.summary, "faults": faults}))
+    first = Page(html[: html.index('<section id="chains"')] + "</main></body></html>").text
+    assert "Slowest recovery" in first and "camera:front_wide" in first and words in first
+    assert ('<td class="n bad">' in html) == (changes.get("recovery_limit_ns") == 50 * MS)
+
+
+def test_every_recorded_message_is_accounted_for(quad_report: Any) -> None:
+    topics = [
+        {"name": "/a", "recorded": 120, "delivered": 40, "dropped": 3, "undecodable": 2, "lost_to_faults": 75},
+        {"name": "/b", "recorded": 10, "delivered": 0, "dropped": 0, "undecodable": 0, "unmapped": 9},
+    ]
+    page = Page(render_run_report(replace(quad_report, summary={**quad_report.summary, "topics": topics})))
+    assert page.cells_of("Topic")[0][1:] == [
+        "Recorded",
+        "Delivered",
+        "Dropped",
+        "Undecodable",
+        "Lost to faults",
+        "Unmapped",
+        "Unaccounted",
+    ]
+    assert page.cells_of("/a")[0][1:] == ["120", "40", "3", "2", "75", "–", "0"]
+    assert page.cells_of("/b")[0][1:] == ["10", "0", "0", "0", "–", "9", "1"]
+    assert "of 130 recorded; 3 dropped, 2 undecodable, 75 lost to faults, 10 not used" in page.text
+
+
+def test_tasks_are_coloured_by_stage_unless_told_otherwise(quad_report: Any) -> None:
+    from rt_sched.report.sections import legend
+
+    tasks = [{**t, "stage": "pipelines.detector:Infer"} for t in quad_report.summary["tasks"] if "infer" in t["name"]]
+    tasks.append({"name": "arbiter", "stage": "safety.arbiter_stage:Arbiter"})
+    report = replace(quad_report, summary={"tasks": tasks}, task_groups={"infer_left": "special"})
+    found = legend(report)
+    colour = dict(zip(report.trace.task_names, found.colours, strict=True))
+    assert found.names[colour["infer_rear"]] == "detector"
+    assert found.names[colour["infer_left"]] == "special"
+    assert found.names[colour["arbiter"]] == "safety"
+    assert found.names[colour["fuse"]] == "brake_front_wide"
+    assert found.names[-1] == "other" and colour["pre_rear"] == 7
+
+
 def test_misses_are_counted_and_marked(report_with: Any, quad: Any) -> None:
     _, steps, periods, changed = quad
     steps = [changed(s, deadline_ns=9 * MS) if s.name == "infer_front_wide" else s for s in steps]
