@@ -8,7 +8,7 @@ from fractions import Fraction
 from rt_sched.config import fields
 from rt_sched.config.edges import InputDraft
 from rt_sched.config.fields import Table
-from rt_sched.config.problems import Problems, listed, unknown
+from rt_sched.config.problems import Problems, lacking, listed
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.model import Edge, EdgeKind, Join, OnMessage, Periodic
 
@@ -57,7 +57,7 @@ def _read_on(table: Table, inputs: Sequence[InputDraft]) -> OnMessage | None:
     if primary is None or node is None:
         return None
     if primary not in names:
-        table.problems.add(node, unknown("input of this task", primary, names))
+        table.problems.add(node, lacking("this task", "input", primary, names))
         return None
     return OnMessage(Join.LATEST, primary)
 

@@ -60,12 +60,21 @@ def _read_path(
         elif name and name in names[:index]:
             problems.add(item, f"{quoted(name)} stands twice in this path")
         elif not first and names[index - 1] in {**sensors, **tasks}:
-            _check_step(names[index - 1], name, item, tasks, problems)
+            _check_step(names[index - 1], name, item, sensors, tasks, problems)
         first = False
     return tuple(names)
 
 
-def _check_step(before: str, name: str, item: Node, tasks: Mapping[str, TaskDraft], problems: Problems) -> None:
-    feeding = list(dict.fromkeys(draft.source for draft in tasks[name].inputs if draft.source))
-    if before not in feeding:
+def _check_step(
+    before: str,
+    name: str,
+    item: Node,
+    sensors: Mapping[str, Sensor],
+    tasks: Mapping[str, TaskDraft],
+    problems: Problems,
+) -> None:
+    """Report that `name` does not read `before`, unless one of its inputs is wrong anyway."""
+    feeding = list(dict.fromkeys(draft.source for draft in tasks[name].inputs))
+    is_known = tasks[name].is_readable and all(source in sensors or source in tasks for source in feeding)
+    if is_known and before not in feeding:
         problems.add(item, f"{name} has no input from {before}; its inputs come from: {listed(feeding)}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rt_sched.config import fields
 from rt_sched.config.fields import Table
-from rt_sched.config.problems import Problems, listed, unknown
+from rt_sched.config.problems import Problems, closest, lacking, listed, unknown
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.messages import EncodedImage, ImuSample, PointCloud
 from rt_sched.model import Edge, EdgeKind, Overflow, SensorKind
@@ -104,13 +104,20 @@ def _check_names(
     inputs: Sequence[InputDraft], description: StageDescription, task_key: Node, problems: Problems
 ) -> None:
     declared = description.inputs
+    present: set[str | None] = {draft.name for draft in inputs}
     for draft in inputs:
         if _declared_type(draft.name, declared) is None:
-            problems.add(draft.key, unknown("input of this stage", draft.name, declared))
-    present = {draft.name for draft in inputs}
-    for name, message_type in declared.items():
-        if not name.endswith("*") and name not in present and name not in description.optional_inputs:
-            problems.add(task_key, f"the stage needs the input {name!r} ({message_type.__name__}); add it to 'inputs'")
+            problems.add(draft.key, lacking("this stage", "input", draft.name, declared))
+            present.add(closest(draft.name, declared))
+    for name in mandatory_inputs(description):
+        if name not in present:
+            kind = declared[name].__name__
+            problems.add(task_key, f"the stage needs the input {name!r} ({kind}); add it to 'inputs'")
+
+
+def mandatory_inputs(description: StageDescription) -> list[str]:
+    """The inputs that a task with this stage must connect."""
+    return [name for name in description.inputs if not name.endswith("*") and name not in description.optional_inputs]
 
 
 def _declared_type(name: str, declared: Mapping[str, type]) -> type | None:
@@ -159,7 +166,7 @@ def _find_port(draft: InputDraft, producer: Producer, problems: Problems) -> str
         return draft.port
     if draft.port is not None:
         if draft.port not in producer.outputs:
-            problems.add(draft.source_node, unknown(f"output of {draft.source}", draft.port, producer.outputs))
+            problems.add(draft.source_node, lacking(draft.source, "output", draft.port, producer.outputs))
             return None
         return draft.port
     if len(producer.outputs) != 1:
@@ -177,9 +184,9 @@ def _full_name(name: str, port: str) -> str:
     return f"{name}.{port}" if port else name
 
 
-def sensor_outputs(kind: SensorKind) -> Producer:
-    """The producer that a sensor of this kind is."""
-    return Producer(is_sensor=True, outputs={"": SENSOR_MESSAGES[kind]})
+def sensor_outputs(kind: SensorKind | None) -> Producer:
+    """The producer that a sensor of this kind is; None where the kind is not known."""
+    return Producer(is_sensor=True, outputs=None if kind is None else {"": SENSOR_MESSAGES[kind]})
 
 
 def task_outputs(description: StageDescription | None) -> Producer:

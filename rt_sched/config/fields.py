@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from rt_sched import units
-from rt_sched.config.problems import Problems, listed, quoted, unknown
+from rt_sched.config.problems import Problems, closest, lacking, listed, quoted, unknown
 from rt_sched.config.yaml_nodes import Entry, Node
 
 #: No time in a system file is longer: sums over every task of a large system stay far inside int64 nanoseconds.
@@ -41,9 +41,11 @@ class Table:
         self.problems = problems
         self._entries = mapping_entries(node, what, problems)
         self.is_mapping = node.is_mapping
+        self._meant: set[str | None] = set()
         for key, entry in self._entries.items():
             if key not in keys:
-                problems.add(entry.key, unknown(f"key of {what}", key, keys))
+                problems.add(entry.key, lacking(what, "key", key, keys))
+                self._meant.add(closest(key, keys))
 
     def get(self, key: str) -> Node | None:
         """The value of `key`, or None where the file has no such key."""
@@ -51,9 +53,9 @@ class Table:
         return entry.value if entry is not None else None
 
     def need(self, key: str, example: str) -> Node | None:
-        """The value of `key`; its absence is reported with an example of what to write."""
+        """The value of `key`; its absence is reported with an example, unless a misspelt key was reported already."""
         value = self.get(key)
-        if value is None and self.is_mapping:
+        if value is None and self.is_mapping and key not in self._meant:
             self.problems.add(self.node, f"{self.what} needs the key {key!r}, such as {example}")
         return value
 
@@ -219,7 +221,7 @@ def exact_time(node: Node, problems: Problems) -> Fraction | None:
     """An exact time in nanoseconds, not above the limit; it may be zero or negative."""
     value = _quantity(node, "time", "33ms", units.parse_time, problems)
     if value is not None and abs(value) > MAX_TIME_NS:
-        problems.add(node, f"{node.shown} is longer than the limit of {units.format_ns(MAX_TIME_NS)}")
+        problems.add(node, f"{node.shown} is longer than the limit of 60min")
         return None
     return value
 
@@ -251,13 +253,22 @@ def time_up_or_zero(node: Node, problems: Problems) -> int | None:
 def rate(node: Node, problems: Problems) -> Fraction | None:
     """An exact rate in hertz, from 1 mHz to 1 MHz."""
     value = _quantity(node, "rate", "30Hz", units.parse_rate_hz, problems)
-    return None if value is None else _sane_rate(value, node, problems)
+    if value is None or MIN_RATE_HZ <= value <= MAX_RATE_HZ:
+        return value
+    if value <= 0:
+        problems.add(node, f"{node.shown} must be more than zero")
+    else:
+        problems.add(node, f"{node.shown} is outside the valid rates, 1mHz to 1MHz")
+    return None
 
 
 def period_as_rate(node: Node, problems: Problems) -> Fraction | None:
     """The exact rate in hertz of a period such as 33ms."""
     value = positive_time(node, problems)
-    return None if value is None else _sane_rate(units.NS_PER_S / value, node, problems)
+    if value is None or MIN_RATE_HZ <= units.NS_PER_S / value <= MAX_RATE_HZ:
+        return None if value is None else units.NS_PER_S / value
+    problems.add(node, f"{node.shown} is outside the valid periods, 1us to 1000s")
+    return None
 
 
 def plain_value(node: Node, problems: Problems) -> Any:
@@ -290,15 +301,15 @@ def _quantity(
     try:
         return parser(node.text)
     except ValueError as error:
-        problems.add(node, f"{error}; such as {example}")
+        problems.add(node, f"{error}; for example {_likely_meant(node, example)}")
         return None
 
 
-def _sane_rate(value: Fraction, node: Node, problems: Problems) -> Fraction | None:
-    if MIN_RATE_HZ <= value <= MAX_RATE_HZ:
-        return value
-    if value <= 0:
-        problems.add(node, f"{node.shown} must be more than zero")
-    else:
-        problems.add(node, f"{node.shown} is outside the valid rates, 1mHz to 1MHz")
-    return None
+def _likely_meant(node: Node, example: str) -> str:
+    """The number as written with the example's unit where only the unit is at fault, else the example."""
+    written = re.fullmatch(r"(\d+(?:\.\d+)?)([A-Za-z]*)", node.text.strip())
+    if written is None:
+        return example
+    number, unit = written.groups()
+    example_unit = example.lstrip("0123456789")
+    return number + example_unit if not unit or closest(unit, [example_unit]) else example

@@ -8,12 +8,11 @@ from pathlib import Path
 from hw.soc_catalogue import SOC_CATALOGUE, SocModel
 from rt_sched.config import fields
 from rt_sched.config.chains import read_chains
-from rt_sched.config.edges import sensor_outputs
 from rt_sched.config.fields import Table
 from rt_sched.config.platform import read_devices
 from rt_sched.config.problems import Problems, unknown
 from rt_sched.config.safety import read_safety
-from rt_sched.config.sensors import read_sensors
+from rt_sched.config.sensors import read_sensors, sensor_producers
 from rt_sched.config.tasks import connect_tasks, read_tasks, task_producers
 from rt_sched.config.yaml_nodes import MAX_FILE_BYTES, Node, parse
 from rt_sched.model import System
@@ -59,12 +58,12 @@ def _load(
     top = _read_top(root, problems)
     devices = read_devices(top.need("devices", "devices: {orin-1: {soc: agx-orin}}"), socs, problems)
     sensors_node = top.need("sensors", "sensors: {front: {kind: camera, rate: 30Hz, ...}}")
-    placed_sensors = read_sensors(sensors_node, devices, problems)
-    sensors = {name: sensor for name, (sensor, _) in placed_sensors.items()}
+    sensor_drafts = read_sensors(sensors_node, devices, problems)
+    sensors = {name: draft.sensor for name, draft in sensor_drafts.items()}
     drafts = read_tasks(top.need("tasks", "tasks: {detect: {stage: ..., runs_on: ...}}"), devices, stages, problems)
     for name in drafts.keys() & sensors.keys():
-        problems.add(drafts[name].key, f"{name!r} is a sensor too, in line {placed_sensors[name][1].key.line}")
-    producers = {name: sensor_outputs(sensor.kind) for name, sensor in sensors.items()} | task_producers(drafts)
+        problems.add(drafts[name].key, f"{name!r} is a sensor too, in line {sensor_drafts[name].key.line}")
+    producers = task_producers(drafts) | sensor_producers(sensor_drafts)
     tasks = connect_tasks(drafts, sensors, producers, problems)
     chains = read_chains(top.get("chains"), sensors, drafts, problems)
     safety = read_safety(top.get("safety"), drafts, problems)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hw.soc_catalogue import SocModel, processing_elements_in
 from rt_sched.config import fields
 from rt_sched.config.fields import Table
-from rt_sched.config.problems import Problems
+from rt_sched.config.problems import Problems, lacking
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.model import Device, PEKind, Policy, ProcessingElement
 
@@ -47,9 +47,11 @@ def _device_from_catalogue(name: str, table: Table, socs: Mapping[str, SocModel]
     if soc_name not in socs:
         return Device(name, ())
     soc = socs[soc_name]
-    mode = table.read(
-        "power_mode", fields.one_of(tuple(soc.power_modes), f"power mode of {soc_name}"), soc.default_power_mode
-    )
+    mode = table.read("power_mode", fields.text, soc.default_power_mode)
+    if mode not in soc.power_modes:
+        node = table.get("power_mode") or table.node
+        table.problems.add(node, lacking(soc_name, "power mode", mode, soc.power_modes))
+        mode = soc.default_power_mode
     return Device(name, processing_elements_in(soc, mode), soc_name, mode)
 
 

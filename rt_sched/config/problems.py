@@ -70,8 +70,17 @@ def closest(text: str, choices: Iterable[str]) -> str | None:
 
 
 def unknown(what: str, text: str, choices: Iterable[str]) -> str:
-    """The message for a word that is none of `choices`."""
+    """The message for a word that is none of `choices`, as in: unknown device 'x'; ..."""
+    return f"unknown {what} {quoted(text)}; {_hint(text, choices)}"
+
+
+def lacking(owner: str, what: str, text: str, choices: Iterable[str]) -> str:
+    """The message for a word that is none of an owner's `choices`, as in: cluster has no output 'x'; ..."""
+    return f"{owner} has no {what} {quoted(text)}; {_hint(text, choices)}"
+
+
+def _hint(text: str, choices: Iterable[str]) -> str:
     names = list(choices)
     meant = closest(text, names)
-    hint = f"did you mean {meant!r}? " if meant is not None else ""
-    return f"unknown {what} {quoted(text)}; {hint}valid: {listed(names)}"
+    suggestion = f"did you mean {meant!r}? " if meant is not None else ""
+    return f"{suggestion}valid: {listed(names)}"

@@ -51,6 +51,7 @@ def _read_task(table: Table, key: str, output: type, tasks: Mapping[str, TaskDra
         fitting = [task.name for task in tasks.values() if task.description is not None and _gives(task, output)]
         message = f"the {key} must give {output.__name__}; {name} does not. Tasks that do: {listed(fitting)}"
         table.problems.add(node, message)
+        return None
     return name
 
 
@@ -66,5 +67,5 @@ def _check_arbiter_reads(
         return
     sources = list(dict.fromkeys(draft.source for draft in tasks[arbiter].inputs if draft.source))
     if name not in sources:
-        message = f"the arbiter {arbiter} has no input from {name}; its inputs come from: {listed(sources)}"
+        message = f"{arbiter} has no input from {name}; its inputs come from: {listed(sources)}"
         table.problems.add(node, message)

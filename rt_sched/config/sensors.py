@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from rt_sched.config import fields
+from rt_sched.config.edges import Producer, sensor_outputs
 from rt_sched.config.fields import Table
 from rt_sched.config.problems import Problems, unknown
 from rt_sched.config.yaml_nodes import Entry, Node
@@ -32,23 +34,37 @@ _INTRINSIC_KEYS = ("fx", "fy", "cx", "cy")
 _STAND_IN_RATE_HZ = Fraction(1)
 
 
-def read_sensors(
-    node: Node | None, devices: Mapping[str, Device], problems: Problems
-) -> dict[str, tuple[Sensor, Entry]]:
-    """Name -> sensor and the entry it stands in."""
+@dataclass(frozen=True, slots=True)
+class SensorDraft:
+    """A sensor and where its name stands. `kind_known`: False when its kind is missing or wrong, and only stood in."""
+
+    sensor: Sensor
+    key: Node
+    kind_known: bool
+
+
+def read_sensors(node: Node | None, devices: Mapping[str, Device], problems: Problems) -> dict[str, SensorDraft]:
+    """Name -> sensor, in file order."""
     if node is None:
         return {}
     named = fields.named_entries(node, "sensors", problems)
-    return {name: (_read_sensor(name, entry.value, devices, problems), entry) for name, entry in named}
+    return {name: _read_sensor(name, entry, devices, problems) for name, entry in named}
 
 
-def _read_sensor(name: str, node: Node, devices: Mapping[str, Device], problems: Problems) -> Sensor:
+def sensor_producers(drafts: Mapping[str, SensorDraft]) -> dict[str, Producer]:
+    """What each sensor offers to tasks."""
+    return {name: sensor_outputs(draft.sensor.kind if draft.kind_known else None) for name, draft in drafts.items()}
+
+
+def _read_sensor(name: str, entry: Entry, devices: Mapping[str, Device], problems: Problems) -> SensorDraft:
+    node = entry.value
     table = Table(node, "a sensor", _SENSOR_KEYS, problems)
     table.need("kind", "kind: camera")
     table.need("rate", "rate: 30Hz")
-    kind = table.read("kind", fields.choice(SensorKind, "kind of sensor"), SensorKind.CAMERA)
+    read_kind = table.read("kind", fields.choice(SensorKind, "kind of sensor"), None)
+    kind = read_kind or SensorKind.CAMERA
     calibration_node = table.get("calibration")
-    return Sensor(
+    sensor = Sensor(
         name=name,
         kind=kind,
         rate_hz=table.read("rate", fields.rate, _STAND_IN_RATE_HZ),
@@ -60,6 +76,7 @@ def _read_sensor(name: str, node: Node, devices: Mapping[str, Device], problems:
         arrival_clock=table.read("arrival", fields.choice(ArrivalClock, "arrival clock"), ArrivalClock.LOG),
         calibration=_read_calibration(calibration_node, kind, problems) if calibration_node else Calibration(),
     )
+    return SensorDraft(sensor, entry.key, kind_known=read_kind is not None)
 
 
 def _read_attachment(table: Table, devices: Mapping[str, Device]) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ from typing import Any
 
 from rt_sched.config import fields
 from rt_sched.config.activation import activating_sources, choose_edges, read_activation
-from rt_sched.config.edges import InputDraft, Producer, connect, read_inputs, task_outputs
+from rt_sched.config.edges import InputDraft, Producer, connect, mandatory_inputs, read_inputs, task_outputs
 from rt_sched.config.execution import read_execution
 from rt_sched.config.fields import Table
-from rt_sched.config.problems import Problems, quoted, unknown
+from rt_sched.config.problems import Problems, lacking, listed, quoted, unknown
 from rt_sched.config.rates import Activated, derive_rates, find_circles, separation_ns
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.model import (
@@ -52,10 +52,14 @@ _STAND_IN_EXECUTION = ExecutionTime(1, 1, (1, 1))
 
 @dataclass(frozen=True, slots=True)
 class TaskDraft:
-    """One task as written. `key`: its name's place in the file. `description` is None when the stage is not known."""
+    """One task as written. `key`: its name's place in the file. `description` is None when the stage is not known.
+
+    `is_readable`: False when the whole task is no mapping, so that nothing more is known of it.
+    """
 
     name: str
     key: Node
+    is_readable: bool
     stage: str
     description: StageDescription | None
     parameters: tuple[tuple[str, Any], ...]
@@ -100,12 +104,18 @@ def _read_task(
     stage, description = _read_stage(table, stages, descriptions)
     pe = _read_pe(table, devices)
     inputs = read_inputs(table.get("inputs"), problems)
-    activation = read_activation(table.get("activation"), inputs, key, problems)
+    # Where no input is written though the stage needs some, the missing inputs are the mistake, not the activation.
+    lacks_inputs = not inputs and description is not None and bool(mandatory_inputs(description))
+    activation_node = table.get("activation")
+    activation = None
+    if activation_node is not None or (table.is_mapping and not lacks_inputs):
+        activation = read_activation(activation_node, inputs, key, problems)
     execution_node = table.need("execution", "execution: {bcet: 1ms, wcet: 3ms}")
     execution = read_execution(execution_node, problems) if execution_node else None
     return TaskDraft(
         name=name,
         key=key,
+        is_readable=table.is_mapping,
         stage=stage,
         description=description,
         parameters=_read_parameters(table, stage, description, stages),
@@ -157,7 +167,10 @@ def _read_pe(table: Table, devices: Mapping[str, Device]) -> tuple[str, str]:
         table.problems.add(node, unknown("device", device_name, devices))
     elif device.processing_elements and pe_name not in {pe.name for pe in device.processing_elements}:
         own = [f"{device_name}.{pe.name}" for pe in device.processing_elements]
-        table.problems.add(node, unknown("processing element", text if dot else device_name, own))
+        if dot:
+            table.problems.add(node, unknown("processing element", text, own))
+        else:
+            table.problems.add(node, f"{text!r} is a whole device; write one of {listed(own)}")
     return device_name, pe_name
 
 
@@ -195,7 +208,7 @@ def _parameter_name_complaints(values: Mapping[str, Any], description: StageDesc
     misspelt = [] if description.open_parameters else [key for key in values if key not in known]
     missing = [key for key, parameter in known.items() if parameter.required and key not in values]
     return [
-        *((key, unknown("parameter of this stage", key, known)) for key in misspelt),
+        *((key, lacking("this stage", "parameter", key, known)) for key in misspelt),
         *((key, f"the stage needs the parameter {key!r}") for key in missing),
     ]
 
@@ -208,14 +221,16 @@ def connect_tasks(
 ) -> tuple[Task, ...]:
     """Second pass: sources and ports resolved, types checked, rates derived. `producers`: sensors and tasks by name."""
     ports = {
-        draft.name: connect(draft.inputs, draft.description, producers, draft.key, problems)
+        draft.name: connect(
+            draft.inputs, draft.description if draft.is_readable else None, producers, draft.key, problems
+        )
         for draft in drafts.values()
     }
     activated = {
         draft.name: Activated(draft.activation, activating_sources(draft.activation, draft.inputs, draft.edges))
         for draft in drafts.values()
     }
-    for circle in find_circles(activated):
+    for circle in find_circles({name: task for name, task in activated.items() if name not in sensors}):
         shown = " -> ".join((*circle, circle[0]))
         problems.add(
             drafts[circle[0]].key,

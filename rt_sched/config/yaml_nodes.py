@@ -18,10 +18,12 @@ from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from rt_sched.config.problems import Problems, quoted
+from rt_sched.config.problems import MAX_VALUE_SHOWN, Problems, quoted
 
 MAX_FILE_BYTES = 16 * 2**20
 MAX_EXPANDED_NODES = 2_000_000
+#: Levels of lists and mappings, aliases followed. Reading recurses, and stays far from the interpreter's limit.
+MAX_LEVELS = 100
 
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS = {_CORE + name: name for name in ("str", "int", "float", "bool", "null")}
@@ -33,17 +35,13 @@ class Node:
     For a value behind an alias, line and column are those of the anchor: the text to change stands there.
     """
 
-    def __init__(self, raw: Any, path: str) -> None:
+    def __init__(self, raw: Any, path: str, key: Node | None = None) -> None:
         self._raw = raw
         self.path = path
-
-    @property
-    def line(self) -> int:
-        return int(self._raw.start_mark.line) + 1
-
-    @property
-    def column(self) -> int:
-        return int(self._raw.start_mark.column) + 1
+        # The parser places an absent value at whatever follows it; its key is where the reader looks.
+        at_key = key is not None and self.is_null and not raw.value
+        self.line: int = key.line if key and at_key else raw.start_mark.line + 1
+        self.column: int = key.column if key and at_key else raw.start_mark.column + 1
 
     @property
     def is_mapping(self) -> bool:
@@ -98,8 +96,10 @@ class Node:
                         merged.setdefault(key, entry)
             else:
                 key = str(raw_key.value)
-                path = f"{self.path}.{key}" if self.path else key
-                own.setdefault(key, Entry(Node(raw_key, path), Node(raw_value, path)))
+                shown = key if key.isprintable() and len(key) <= MAX_VALUE_SHOWN else quoted(key)
+                path = f"{self.path}.{shown}" if self.path else shown
+                key_node = Node(raw_key, path)
+                own.setdefault(key, Entry(key_node, Node(raw_value, path, key_node)))
         return own | {key: entry for key, entry in merged.items() if key not in own}
 
 
@@ -164,7 +164,7 @@ def _compose(text: str, problems: Problems) -> Any:
         code = error.character if isinstance(error.character, int) else ord(str(error.character)[:1] or "\0")
         problems.add_at(before.count("\n") + 1, column, "", f"not YAML: the character U+{code:04X} is not allowed")
     except RecursionError:
-        problems.add_at(0, 0, "", "the file nests too many levels of lists or mappings")
+        problems.add_at(0, 0, "", f"the file nests more than {MAX_LEVELS} levels of lists or mappings")
     except (YAMLError, ValueError, IndexError) as error:
         problems.add_at(0, 0, "", f"not YAML: {' '.join(str(error).split())[:200]}")
     else:
@@ -189,31 +189,42 @@ def _is_merge(raw_key: Any) -> bool:
 
 
 def _check_structure(root: Any, problems: Problems) -> bool:
-    """Check each distinct node once, depth first; False when the tree must not be walked."""
-    sizes: dict[int, int] = {}
-    open_nodes: set[int] = set()
+    """Check each distinct node once, what it contains first; False when the tree must not be walked."""
     usable = True
+    extents: dict[int, tuple[int, int]] = {}
+    open_nodes = {id(root)}
     stack: list[tuple[Any, Iterator[Any]]] = [(root, iter(_children(root)))]
-    open_nodes.add(id(root))
     while stack:
         raw, children = stack[-1]
         child = next(children, None)
-        if child is not None:
-            if id(child) in open_nodes:
-                problems.add(Node(child, ""), "this anchor contains an alias to itself")
+        if child is None:
+            stack.pop()
+            open_nodes.discard(id(raw))
+            usable = _check_node(raw, problems) and usable
+            if not _measure(raw, extents, problems):
                 return False
-            if id(child) not in sizes:
-                open_nodes.add(id(child))
-                stack.append((child, iter(_children(child))))
-            continue
-        stack.pop()
-        open_nodes.discard(id(raw))
-        usable = _check_node(raw, problems) and usable
-        sizes[id(raw)] = 1 + sum(sizes[id(c)] for c in _children(raw))
-        if sizes[id(raw)] > MAX_EXPANDED_NODES:
-            problems.add(Node(raw, ""), f"aliases expand this to more than {MAX_EXPANDED_NODES} values")
+        elif id(child) in open_nodes:
+            problems.add(Node(child, ""), "this anchor contains an alias to itself")
             return False
+        elif id(child) not in extents:
+            open_nodes.add(id(child))
+            stack.append((child, iter(_children(child))))
     return usable
+
+
+def _measure(raw: Any, extents: dict[int, tuple[int, int]], problems: Problems) -> bool:
+    """Note the expanded size and depth of a node whose children have theirs; False above a limit."""
+    inner = [extents[id(child)] for child in _children(raw)]
+    size = 1 + sum(child_size for child_size, _ in inner)
+    levels = 1 + max((child_levels for _, child_levels in inner), default=-1)
+    extents[id(raw)] = (size, levels)
+    if levels > MAX_LEVELS:
+        problems.add(Node(raw, ""), f"this nests more than {MAX_LEVELS} levels of lists or mappings")
+    elif size > MAX_EXPANDED_NODES:
+        problems.add(Node(raw, ""), f"aliases expand this to more than {MAX_EXPANDED_NODES} values")
+    else:
+        return True
+    return False
 
 
 def _children(raw: Any) -> list[Any]:
@@ -229,7 +240,9 @@ def _check_node(raw: Any, problems: Problems) -> bool:
             return True
     elif str(raw.tag) in (_CORE + "map", _CORE + "seq"):
         return _check_keys(raw, problems) if isinstance(raw, MappingNode) else True
-    problems.add(Node(raw, ""), f"the tag {quoted(str(raw.tag))} is not supported; write plain values")
+    problems.add(
+        Node(raw, ""), f"the tag {quoted(str(raw.tag).replace(_CORE, '!!'))} is not supported; write plain values"
+    )
     return False
 
 

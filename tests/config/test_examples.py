@@ -1,0 +1,163 @@
+"""The shipped system files load with the stages that ship, say nothing odd, and fit the rig and data they are for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from rt_sched.app.stages import ImportedStages
+from rt_sched.config import load_system, system_notes
+from rt_sched.model import Join, OnMessage, Periodic, SensorKind, System
+from rt_sched.units import NS_PER_MS
+from sensors.scene.rig import quad_orin_rig, rig_as_data
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+
+
+def _load(name: str) -> System:
+    return load_system(ROOT / "examples" / name, stages=ImportedStages())
+
+
+@pytest.fixture(scope="module")
+def quad() -> System:
+    return _load("quad_orin.yaml")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_loads_without_a_note(path: Path) -> None:
+    system = load_system(path, stages=ImportedStages())
+    assert system.name == path.stem
+    assert system_notes(system) == ()
+    assert len(path.read_text().splitlines()) < 250
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_stage_can_be_created(path: Path) -> None:
+    stages = ImportedStages()
+    for task in load_system(path, stages=stages).tasks:
+        assert type(stages.create(task)).__name__ == task.stage.partition(":")[2]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_processing_element_has_room(path: Path) -> None:
+    system = load_system(path, stages=ImportedStages())
+    for device in system.devices:
+        for pe in device.processing_elements:
+            load = sum(
+                Fraction(task.execution.wcet_ns, task.separation_ns)
+                for task in system.tasks
+                if task.pe == (device.name, pe.name)
+            )
+            assert load <= Fraction(7, 10) * pe.cores
+
+
+def test_quad_orin_is_the_worked_example(quad: System) -> None:
+    assert [device.name for device in quad.devices] == ["orin-1", "orin-2", "orin-3", "orin-4", "gateway"]
+    at = {sensor.name: sensor.attached_to for sensor in quad.sensors}
+    assert {name: devices[0] for name, devices in at.items()} == {
+        "front_wide": "orin-1",
+        "front_standard": "orin-1",
+        "front_tele": "orin-2",
+        "right": "orin-2",
+        "left": "orin-3",
+        "rear": "orin-3",
+        "surround_left": "orin-4",
+        "surround_right": "orin-4",
+        "lidar_top": "orin-4",
+        "imu": "orin-1",
+    }
+    assert all(len(devices) == 2 for name, devices in at.items() if name != "imu")
+    rates = {sensor.kind: sensor.rate_hz for sensor in quad.sensors}
+    assert rates == {SensorKind.CAMERA: 30, SensorKind.LIDAR: 10, SensorKind.IMU: 200}
+    assert sum(sensor.kind is SensorKind.CAMERA for sensor in quad.sensors) == 8
+
+
+def test_no_single_orin_carries_both_ways_to_brake(quad: System) -> None:
+    assert quad.safety is not None and quad.safety.backup is not None
+    device = {task.name: task.pe[0] for task in quad.tasks}
+    names = (quad.safety.primary, quad.safety.backup, quad.safety.arbiter)
+    assert len({device[name] for name in names}) == 3
+    assert device["arbiter"] == "gateway"
+
+
+def test_quad_orin_fits_its_budget_from_capture_to_command(quad: System) -> None:
+    """Hand calculation of the slowest path, with both cameras of a GPU in its way and every wait at its longest."""
+    tasks = {task.name: task for task in quad.tasks}
+    sensors = {sensor.name: sensor for sensor in quad.sensors}
+
+    def wcet(name: str) -> int:
+        return tasks[name].execution.wcet_ns
+
+    def arrival(name: str) -> int:
+        return sensors[name].latency_ns + sensors[name].jitter_ns
+
+    camera = arrival("front_wide") + wcet("pre_front_wide") + 2 * wcet("infer_front_wide") + wcet("post_front_wide")
+    fuse = tasks["fuse"].activation
+    assert isinstance(fuse, Periodic)
+    assert camera <= fuse.offset_ns, "detections of a cycle are there when its fusion starts"
+    to_command = wcet("fuse") + wcet("decide") + tasks["arbiter"].separation_ns + wcet("arbiter")
+    lidar = arrival("lidar_top") + wcet("pre_lidar") + wcet("cluster")
+    for ready in (camera, lidar):
+        assert ready + tasks["fuse"].separation_ns + to_command <= 100 * NS_PER_MS
+    assert lidar + wcet("backup") + tasks["arbiter"].separation_ns + wcet("arbiter") <= 100 * NS_PER_MS
+
+
+def test_quad_orin_describes_the_rig_of_the_shipped_log(quad: System) -> None:
+    rig = rig_as_data(quad_orin_rig())
+    sensors = {sensor.name: sensor for sensor in quad.sensors}
+    mounted = [*rig["cameras"], rig["lidar"], rig["imu"]]
+    assert set(sensors) == {entry["name"] for entry in mounted}
+    for entry in mounted:
+        sensor = sensors[entry["name"]]
+        assert sensor.rate_hz == Fraction(entry["rate_hz"])
+        assert entry["topic"].startswith(sensor.topics[0].removesuffix("*"))
+        pose = sensor.calibration.sensor_to_vehicle
+        assert pose is not None
+        for row, expected in zip(pose, entry["sensor_to_vehicle"], strict=True):
+            assert row == pytest.approx(expected, abs=2e-6)
+        if "intrinsics" in entry:
+            assert [sensor.calibration.image_width, sensor.calibration.image_height] == entry["image_size"]
+            assert sensor.calibration.intrinsics == pytest.approx(tuple(entry["intrinsics"].values()), abs=2e-6)
+
+
+def test_fusion_reads_every_camera_and_loses_none_by_waiting(quad: System) -> None:
+    fuse = next(task for task in quad.tasks if task.name == "fuse")
+    cameras = {sensor.name for sensor in quad.sensors if sensor.kind is SensorKind.CAMERA}
+    read = {item.name.removeprefix("detections_") for item in fuse.inputs if item.name.startswith("detections_")}
+    assert read == cameras
+    assert not any(item.required for item in fuse.inputs)
+
+
+def test_activation_is_derived_for_the_camera_tasks(quad: System) -> None:
+    tasks = {task.name: task for task in quad.tasks}
+    assert tasks["infer_rear"].activation == OnMessage(Join.LATEST, "tensor")
+    assert tasks["infer_rear"].pe == ("orin-3", "gpu")
+    assert tasks["post_rear"].parameters == (("camera", "rear"),)
+    assert tasks["infer_rear"].separation_ns == 33_333_333
+
+
+@pytest.mark.parametrize(
+    ("example", "recording"),
+    [("kitti_single_orin.yaml", "kitti360_small_50f"), ("kitti78_single_orin.yaml", "kitti78_small")],
+)
+def test_kitti_calibration_projects_as_published(example: str, recording: str) -> None:
+    calibration_file = ROOT.parent / "shared/data/recordings/calibration.yaml"
+    if not calibration_file.exists():
+        pytest.skip(f"{calibration_file} is missing")
+    import numpy as np
+    from ruamel.yaml import YAML
+
+    published = YAML(typ="safe", pure=True).load(calibration_file.read_text())[recording]
+    sensors = {sensor.name: sensor for sensor in _load(example).sensors}
+    camera, lidar = sensors["front"].calibration, sensors["lidar"].calibration
+    assert camera.intrinsics == pytest.approx(tuple(published["intrinsics"].values()))
+    assert [camera.image_width, camera.image_height] == published["image_size"]
+    assert camera.sensor_to_vehicle is not None and lidar.sensor_to_vehicle is not None
+    point = np.array([12.0, -3.0, 0.5])
+    in_camera = np.array(published["lidar_to_camera"]) @ np.append(point, 1.0)
+    pose = np.array(camera.sensor_to_vehicle)
+    in_vehicle = np.array(lidar.sensor_to_vehicle) @ np.append(point, 1.0)
+    assert pose[:, :3] @ in_camera + pose[:, 3] == pytest.approx(in_vehicle, abs=1e-6)
