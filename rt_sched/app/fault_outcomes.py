@@ -22,8 +22,8 @@ def fault_outcomes(
     the next fault or the end of the run, is a valid command of a path that works.
     """
     rows = []
-    ends_ns = [fault.time_ns for fault in faults[1:]] + [None]
-    for fault, end_ns in zip(faults, ends_ns, strict=True):
+    for index, fault in enumerate(faults):
+        end_ns = faults[index + 1].time_ns if index + 1 < len(faults) else None
         silent = set(lost_sensors(system, [fault])) | _fed_by(system, fault)
         before = [decision for time_ns, decision in decisions if time_ns < fault.time_ns]
         state = before[-1].state if before else ArbiterState.STARTING
