@@ -16,7 +16,7 @@ from sensors.scene.world import World
 Array = npt.NDArray[np.float64]
 
 #: A return weaker than this share of the strongest possible one is lost.
-_FAINTEST = 0.01
+_FAINTEST = 0.0045
 
 
 @dataclass(frozen=True, slots=True, eq=False)
