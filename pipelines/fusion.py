@@ -34,6 +34,9 @@ _MAX_JUMP_M = 6.0
 _EDGE_SIGMA = 0.05
 _PITCH_SIGMA_RAD = 0.01
 
+#: This share of the difference between the two ranges of a camera's box counts as standard deviation.
+_DISAGREEMENT_SHARE = 0.5
+
 #: Motion of the vehicle older than this says nothing about now.
 _MAX_EGO_AGE_NS = 200 * NS_PER_MS
 
@@ -53,15 +56,17 @@ class Fuse(StageBase):
 
     Objects are projected into each camera and paired with its detections by overlap, which gives them labels. Where
     the LiDAR does not confirm an object for `lidar_timeout_ms`, the lower edge of the camera's box on flat ground moves
-    it; detections that overlap no object start one in the same way. Without the pose or the intrinsics of a camera
-    its detections are read, shown as a view and otherwise left alone; the log says so at start.
+    it. Without a LiDAR, or once no sweep has come for that time, detections that overlap no object start one in the
+    same way. Their range is the less certain the more it disagrees with the object's typical height. Without the pose
+    or the intrinsics of a camera its detections are read, shown as a view and otherwise left alone; the log says so.
 
     Parameters:
         lidar: sensor that the boxes come from; the run's only LiDAR when not given. imu: same, for the view.
         min_iou: least overlap of an object's and a detection's box.
-        confirm_hits, confirm_ms: measurements, and time between the first and the last of them, after which an object
-            is published: before that its speed is a guess.
-        max_coast_ms: time without a measurement after which it is dropped (half of it before it is confirmed).
+        confirm_hits, confirm_ms: measured positions, and time between the first and the last of them, after which an
+            object is published: before that its speed is a guess.
+        max_coast_ms: time after which an object that is not seen is dropped. Before that, one that new sweeps do not
+            show is held back unless it has been measured often.
         lidar_timeout_ms: see above.
         lidar_sigma_m: standard deviation of a LiDAR box's near end. acceleration_psd_m2_s3: how freely objects move.
         camera_range_m, camera_min_score: limits for detections that start an object.
@@ -83,10 +88,10 @@ class Fuse(StageBase):
         min_iou: float = 0.25,
         confirm_hits: int = 3,
         confirm_ms: float = 150.0,
-        max_coast_ms: float = 500.0,
+        max_coast_ms: float = 350.0,
         lidar_timeout_ms: float = 300.0,
-        lidar_sigma_m: float = 0.2,
-        acceleration_psd_m2_s3: float = 15.0,
+        lidar_sigma_m: float = 0.15,
+        acceleration_psd_m2_s3: float = 30.0,
         camera_range_m: float = 60.0,
         camera_min_score: float = 0.5,
         ground_z_m: float = 0.0,
@@ -138,6 +143,8 @@ class Fuse(StageBase):
         now_ns = job.arrival_ns
         if self._now_ns is not None and now_ns < self._now_ns:
             self._forget()
+        if self._now_ns is None:
+            self._started_ns = now_ns
         yaw_rate = self._follow_vehicle(inputs.get("ego"), now_ns)
 
         boxes: Boxes3D | None = inputs.get("boxes")
@@ -155,6 +162,7 @@ class Fuse(StageBase):
 
     def _forget(self) -> None:
         self._now_ns: int | None = None
+        self._started_ns = 0
         self._objects = ObjectList(self._psd, self._confirm_hits, self._confirm_ns)
         self._used_ns: dict[str, int] = {}
         self._read_ns: dict[str, int] = {}
@@ -198,6 +206,8 @@ class Fuse(StageBase):
         noise = np.eye(2) * self._lidar_sigma_m**2
         cost = self._box_cost(centers, half, noise, age_s)
         paired = set()
+        for item in self._objects.items:
+            item.misses += 1
         for row, column in greedy_pairs(cost, _GATE):
             paired.add(column)
             found = self._objects.items[row]
@@ -205,13 +215,19 @@ class Fuse(StageBase):
             self._objects.filter.update(row, end, noise, age_s)
             found.size_m = sizes[column]
             self._objects.turn_face(row, near_face(centers[column, 0], half[column]) or found.face)
-            self._objects.see(found, lidar, boxes.capture_time_ns, lidar=True)
+            self._found_by_lidar(found, lidar, boxes.capture_time_ns)
         for column in range(len(centers)):
             if column not in paired:
                 face = near_face(centers[column, 0], half[column]) or -1
                 end = np.array([centers[column, 0] + face * half[column], centers[column, 1]])
                 found = self._objects.add(end, noise, face, sizes[column], boxes.capture_time_ns)
-                self._objects.see(found, lidar, boxes.capture_time_ns, lidar=True)
+                self._found_by_lidar(found, lidar, boxes.capture_time_ns)
+
+    def _found_by_lidar(self, found: TrackedObject, lidar: str, capture_ns: int) -> None:
+        found.lidar_seen_ns = capture_ns
+        found.misses = 0
+        self._objects.see(found, lidar, capture_ns)
+        self._objects.place(found, capture_ns)
 
     def _box_cost(self, centers: Float, half: Float, noise: Float, age_s: float) -> Float:
         """Squared Mahalanobis distance of every object to every box, float64[n, m]; infinite where it would jump.
@@ -242,7 +258,9 @@ class Fuse(StageBase):
             yaws = yaws + math.atan2(self._lidar_pose[1, 0], self._lidar_pose[0, 0])
         length, width, height = boxes.sizes_m.astype(np.float64).T
         c, s = np.abs(np.cos(yaws)), np.abs(np.sin(yaws))
-        extents = np.stack((c * length + s * width, s * length + c * width, height), axis=1)
+        # The lowest return lies above the road on which the object stands.
+        top = centers[:, 2] + height / 2.0 - self._ground_z_m
+        extents = np.stack((c * length + s * width, s * length + c * width, np.maximum(height, top)), axis=1)
         usable = np.isfinite(centers).all(axis=1) & np.isfinite(extents).all(axis=1)
         # The order of the input must not decide ties.
         order = np.lexsort((*extents.T, *centers.T))
@@ -272,10 +290,13 @@ class Fuse(StageBase):
             if self._lidar_follows(found, frame.capture_time_ns):
                 continue
             found.size_m = np.array(TYPICAL_SIZE_M.get(found.label, found.size_m), np.float64)
-            ground = self._on_ground(geometry, boxes[column], age_s, yaw_rate)
+            ground = self._on_ground(geometry, boxes[column], found.size_m[2], age_s, yaw_rate)
             if ground is not None:
                 self._objects.filter.update(row, *ground, age_s)
+                self._objects.place(found, frame.capture_time_ns)
 
+        if not self._cameras_start_objects(now_ns):
+            return
         areas = np.maximum((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]), 1e-9)
         covered = visible[:, None] & (intersection_matrix(projected, boxes) > self._min_iou * areas)
         overlapped = np.asarray(covered.any(axis=0))
@@ -283,13 +304,14 @@ class Fuse(StageBase):
         for column in range(len(boxes)):
             if column in explained or overlapped[column] or scores[column] < self._camera_min_score:
                 continue
-            ground = self._on_ground(geometry, boxes[column], age_s, yaw_rate)
+            size = np.array(TYPICAL_SIZE_M.get(names[column], TYPICAL_SIZE_M["car"]))
+            ground = self._on_ground(geometry, boxes[column], size[2], age_s, yaw_rate)
             if ground is None or float(np.linalg.norm(ground[0])) > self._camera_range_m:
                 continue
-            size = np.array(TYPICAL_SIZE_M.get(names[column], TYPICAL_SIZE_M["car"]))
             found = self._objects.add(*ground, -1 if ground[0][0] > 0.0 else 1, size, frame.capture_time_ns)
             found.vote(names[column], float(scores[column]))
             self._objects.see(found, frame.camera, frame.capture_time_ns)
+            self._objects.place(found, frame.capture_time_ns)
 
     def _projected(
         self, geometry: CameraGeometry, age_s: float, yaw_rate: float
@@ -299,15 +321,15 @@ class Fuse(StageBase):
         centers = np.zeros((len(sizes), 3))
         centers[:, :2] = self._objects.filter.positions(age_s) @ rotation(yaw_rate * age_s).T
         centers[:, 0] -= self._objects.faces() * sizes[:, 0] / 2.0
-        # A LiDAR box ends where its lowest return is; the object itself stands on the road.
         centers[:, 2] = self._ground_z_m + sizes[:, 2] / 2.0
         return geometry.project_boxes(centers, sizes)
 
     def _on_ground(
-        self, geometry: CameraGeometry, box_px: Float, age_s: float, yaw_rate: float
+        self, geometry: CameraGeometry, box_px: Float, height_m: float, age_s: float, yaw_rate: float
     ) -> tuple[Float, Float] | None:
         """Position and covariance, along today's axes, of the foot of a detection; None when it has none.
 
+        `height_m`: of the object, whose height in the image gives a second range to compare with.
         A box that touches the lower edge of the image is cut off and says nothing about the foot.
         """
         u, v = (box_px[0] + box_px[2]) / 2.0, box_px[3]
@@ -319,11 +341,21 @@ class Fuse(StageBase):
         if point is None or nearer is None:
             return None
         turn = rotation(-yaw_rate * age_s)
-        depth = turn @ (point - nearer)
-        distance = float(np.linalg.norm(point - geometry.position_m[:2]))
+        line = point - geometry.position_m[:2]
+        distance = float(np.linalg.norm(line))
+        by_height = geometry.fy * height_m / max(v - box_px[1], 1.0)
+        sigma_m = math.hypot(float(np.linalg.norm(point - nearer)), _DISAGREEMENT_SHARE * (distance - by_height))
+        depth = turn @ (line * (sigma_m / max(distance, 1e-6)))
         across = distance * (1.0 + _EDGE_SIGMA * (box_px[2] - box_px[0])) / geometry.fx
         covariance = np.outer(depth, depth) + np.eye(2) * (across**2 + self._lidar_sigma_m**2)
         return turn @ point, covariance
+
+    def _cameras_start_objects(self, now_ns: int) -> bool:
+        """Whether the LiDAR, which would have found them, is missing."""
+        lidar = self._sensors["lidar"]
+        if lidar is None and "lidar" not in self._used_ns:
+            return True
+        return now_ns - self._used_ns.get(lidar or "lidar", self._started_ns) > self._lidar_timeout_ns
 
     def _lidar_follows(self, found: TrackedObject, capture_ns: int) -> bool:
         return found.lidar_seen_ns is not None and capture_ns - found.lidar_seen_ns <= self._lidar_timeout_ns

@@ -25,8 +25,16 @@ TYPICAL_SIZE_M = {
 #: Label of an object that no camera has named.
 UNKNOWN = "unknown"
 
-#: Speed that a new object may have relative to the vehicle, one standard deviation.
-_NEW_VELOCITY_SIGMA_M_S = 12.0
+#: Velocity that a new object may have relative to the vehicle, along and across its axis, one standard deviation.
+#: Little crosses the road fast; without that knowledge two posts of a fence pass for one that flies across.
+_NEW_VELOCITY_SIGMA_M_S = (12.0, 2.5)
+
+#: With so many objects at hand a new one is first taken to move as their median does: most of the world stands still.
+#: From sweep to sweep the posts of a fence are then paired with themselves, not with the next post.
+_OBJECTS_FOR_MEDIAN = 5
+
+#: So many positions make up for one sweep that does not show the object.
+_PLACES_PER_MISS = 6
 
 #: Older votes for a label count less with every new one.
 _LABEL_MEMORY = 0.9
@@ -38,16 +46,20 @@ class TrackedObject:
 
     `face`: -1 when the filter follows the object's rear end (smallest x), +1 its front end. The near end is what a
     LiDAR sees in every sweep; the far end comes and goes, and a centre would move with it.
-    `size_m`: extent along the vehicle's axes and height. `hits`: measurements so far. `confirmed`: fit to be published.
+    `size_m`: extent along the vehicle's axes and height. `hits`: sightings so far; `places`: those that gave a
+    position, the first at `first_placed_ns`. `misses`: LiDAR sweeps in a row that did not show it. `confirmed`: its
+    speed is known.
     """
 
     track_id: int
     face: int
     size_m: Float
-    first_seen_ns: int
+    first_placed_ns: int
     last_seen_ns: int
     lidar_seen_ns: int | None = None
     hits: int = 0
+    places: int = 0
+    misses: int = 0
     confirmed: bool = False
     votes: dict[str, float] = field(default_factory=dict)
     camera_score: float = 0.0
@@ -63,6 +75,11 @@ class TrackedObject:
         """The latest detection's score; without one, 1 - 1 / (1 + hits)."""
         return self.camera_score if self.votes else 1.0 - 1.0 / (1.0 + self.hits)
 
+    @property
+    def believable(self) -> bool:
+        """Confirmed, and seen often enough for the sweeps that miss it now: a young mistake must not fly on."""
+        return self.confirmed and self.places >= _PLACES_PER_MISS * self.misses
+
     def vote(self, name: str, score: float) -> None:
         """A camera calls the object `name`."""
         for label in self.votes:
@@ -74,8 +91,8 @@ class TrackedObject:
 class ObjectList:
     """All objects, published or not. `items[i]` belongs to row i of `filter`; both in the order of identifiers.
 
-    An object is confirmed by `confirm_hits` measurements of which the last is `confirm_ns` younger than the first:
-    before that its speed is a guess.
+    An object is confirmed by `confirm_hits` positions of which the last is `confirm_ns` younger than the first: before
+    that its speed is a guess.
     """
 
     def __init__(self, acceleration_psd_m2_s3: float, confirm_hits: int, confirm_ns: int) -> None:
@@ -84,30 +101,35 @@ class ObjectList:
         self._confirm_hits = confirm_hits
         self._confirm_ns = confirm_ns
         self._next_id = 1
+        self._common_speed_m_s = 0.0
 
     def begin_cycle(self, dt_s: float, yaw_rate_rad_s: float, ego_acceleration_m_s2: float) -> None:
         """Carries all objects to the new instant, seen by nobody yet."""
         self.filter.predict(dt_s, yaw_rate_rad_s, ego_acceleration_m_s2)
+        speeds = self.filter.mean[[item.confirmed for item in self.items], 2]
+        self._common_speed_m_s = float(np.median(speeds)) if len(speeds) >= _OBJECTS_FOR_MEDIAN else 0.0
         for item in self.items:
             item.seen_by.clear()
 
     def add(self, end_m: Float, covariance: Float, face: int, size_m: Float, capture_ns: int) -> TrackedObject:
         """A new object whose `face` end lies at `end_m`: float64[2], first captured at `capture_ns`."""
-        self.filter.add(end_m, covariance, _NEW_VELOCITY_SIGMA_M_S)
+        self.filter.add(end_m, covariance, _NEW_VELOCITY_SIGMA_M_S, self._common_speed_m_s)
         item = TrackedObject(self._next_id, face, size_m, capture_ns, capture_ns)
         self._next_id += 1
         self.items.append(item)
         return item
 
-    def see(self, item: TrackedObject, sensor: str, capture_ns: int, *, lidar: bool = False) -> None:
-        """`sensor` measured the object at `capture_ns`."""
+    def see(self, item: TrackedObject, sensor: str, capture_ns: int) -> None:
+        """`sensor` saw the object at `capture_ns`."""
         item.hits += 1
         item.last_seen_ns = max(item.last_seen_ns, capture_ns)
-        long_enough = item.last_seen_ns - item.first_seen_ns >= self._confirm_ns
-        item.confirmed = item.confirmed or (item.hits >= self._confirm_hits and long_enough)
-        if lidar:
-            item.lidar_seen_ns = capture_ns
         item.seen_by.add(sensor)
+
+    def place(self, item: TrackedObject, capture_ns: int) -> None:
+        """What was seen at `capture_ns` gave the object a position."""
+        item.places += 1
+        long_enough = capture_ns - item.first_placed_ns >= self._confirm_ns
+        item.confirmed = item.confirmed or (item.places >= self._confirm_hits and long_enough)
 
     def turn_face(self, row: int, face: int) -> None:
         """Lets the filter follow the other end from now on, when `face` is that."""
@@ -116,11 +138,8 @@ class ObjectList:
         item.face = face
 
     def drop_lost(self, now_ns: int, coast_ns: int) -> None:
-        """Forgets objects not seen for `coast_ns`, or half of it when they were never published."""
-        keep = np.array(
-            [now_ns - item.last_seen_ns <= (coast_ns if item.confirmed else coast_ns // 2) for item in self.items],
-            np.bool_,
-        )
+        """Forgets objects not seen for `coast_ns`."""
+        keep = np.array([now_ns - item.last_seen_ns <= coast_ns for item in self.items], np.bool_)
         self.filter.keep(keep)
         self.items = [item for item, kept in zip(self.items, keep, strict=True) if kept]
 
@@ -133,8 +152,8 @@ class ObjectList:
         return np.array([item.face for item in self.items], np.float64)
 
     def published(self, now_ns: int, frame_id: str, views: tuple[SensorView, ...]) -> TrackedObjects:
-        """The confirmed objects, as a message of their own arrays."""
-        rows = [row for row, item in enumerate(self.items) if item.confirmed]
+        """The believable objects, as a message of their own arrays."""
+        rows = [row for row, item in enumerate(self.items) if item.believable]
         items = [self.items[row] for row in rows]
         positions = self.filter.mean[rows, :2]
         positions[:, 0] -= (self.faces() * self.sizes()[:, 0] / 2.0)[rows]

@@ -30,13 +30,18 @@ class TrackFilter:
     def __len__(self) -> int:
         return len(self.mean)
 
-    def add(self, position_m: Float, position_covariance: Float, velocity_sigma_m_s: float) -> None:
-        """One more object at rest relative to the vehicle, its speed unknown to `velocity_sigma_m_s`."""
-        mean = np.zeros((1, 4))
-        mean[0, :2] = position_m
+    def add(
+        self,
+        position_m: Float,
+        position_covariance: Float,
+        velocity_sigma_m_s: tuple[float, float],
+        forward_speed_m_s: float = 0.0,
+    ) -> None:
+        """One more object, its velocity `forward_speed_m_s` along x, give or take `velocity_sigma_m_s` (x, y)."""
+        mean = np.array([[position_m[0], position_m[1], forward_speed_m_s, 0.0]])
         covariance = np.zeros((1, 4, 4))
         covariance[0, :2, :2] = position_covariance
-        covariance[0, 2, 2] = covariance[0, 3, 3] = velocity_sigma_m_s**2
+        covariance[0, 2, 2], covariance[0, 3, 3] = velocity_sigma_m_s[0] ** 2, velocity_sigma_m_s[1] ** 2
         self.mean = np.concatenate((self.mean, mean))
         self.covariance = np.concatenate((self.covariance, covariance))
 

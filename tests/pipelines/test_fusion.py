@@ -119,6 +119,33 @@ def test_without_a_lidar_the_flat_ground_gives_the_range() -> None:
     assert (last.labels, len(last.track_ids)) == (("car",), 1)
 
 
+def test_while_the_lidar_sees_cameras_start_no_object_of_their_own() -> None:
+    stage = started()
+    for k in range(1, 31):
+        now_ns = k * CYCLE_NS
+        stamp = now_ns // SWEEP_NS * SWEEP_NS
+        seen = frame(now_ns - 30 * MS, [(20.0, 0.0), (15.0, 4.0)])
+        objects = fuse(stage, now_ns, boxes=sweep(stamp, [(20.0, 0.0)]), detections_front=seen)
+    assert objects.labels == ("car",)
+    # 300 ms after the last sweep they do.
+    for k in range(31, 61):
+        now_ns = k * CYCLE_NS
+        objects = fuse(stage, now_ns, detections_front=frame(now_ns - 30 * MS, [(20.0, 0.0), (15.0, 4.0)]))
+    assert objects.labels == ("car", "car")
+    assert objects.positions_m[1] == pytest.approx([15.0, 4.0], abs=0.5)
+
+
+def test_a_range_that_disagrees_with_the_height_is_less_certain() -> None:
+    spread = []
+    for shrink in (0.0, 30.0):
+        seen = frame(0, [(20.0, 0.0)])
+        seen.boxes_px[0, 1] += shrink
+        stage = started({"front": CAMERA})
+        fuse(stage, 0, detections_front=seen)
+        spread.append(stage._objects.filter.covariance[0, 0, 0])
+    assert spread[1] > 4.0 * spread[0]
+
+
 def test_without_a_lidar_the_range_is_less_certain() -> None:
     both, camera_only = started(), started({"front": CAMERA})
     drive(both, 1.0, lambda t: 25.0)
@@ -193,11 +220,37 @@ def test_an_object_is_published_after_measurements_that_tell_its_speed() -> None
         assert len(objects.track_ids) == published
 
 
+def test_a_young_object_that_a_sweep_misses_is_held_back_and_an_old_one_is_not() -> None:
+    for age, published in ((5, 0), (6, 1)):
+        stage = started()
+        for k in range(age):
+            fuse(stage, k * SWEEP_NS, boxes=sweep(k * SWEEP_NS, [(20.0, 0.0)]))
+        assert len(fuse(stage, age * SWEEP_NS - 1).track_ids) == 1
+        assert len(fuse(stage, age * SWEEP_NS, boxes=sweep(age * SWEEP_NS, [])).track_ids) == published
+        again = sweep((age + 1) * SWEEP_NS, [(20.0, 0.0)])
+        assert fuse(stage, (age + 1) * SWEEP_NS, boxes=again).track_ids.tolist() == [1]
+
+
+def test_posts_of_a_fence_stand_still_although_the_next_one_comes_up_where_the_last_one_was() -> None:
+    # At 20 m/s a post moves 2 m from sweep to sweep; posts are 2.2 m apart, so the next one appears 0.2 m off. What
+    # stands elsewhere says how the world moves.
+    stage = started()
+    for k in range(12):
+        travelled = 2.0 * k
+        posts = [(5.0 + 2.2 * i - travelled % 2.2, 3.0) for i in range(12)] if k >= 5 else []
+        walls = [(60.0 + 9.0 * i - travelled, -8.0 - i) for i in range(6)]
+        objects = fuse(stage, k * SWEEP_NS, boxes=sweep(k * SWEEP_NS, [*posts, *walls], (0.2, 0.2, 1.0)))
+    fence = objects.positions_m[:, 1] > 0.0
+    assert fence.sum() >= 9
+    assert objects.velocities_m_s[fence, 0] == pytest.approx(-20.0, abs=1.0)
+
+
 def test_an_object_that_is_not_seen_any_more_is_dropped() -> None:
     stage = started()
     drive(stage, 1.0, lambda t: 20.0)
-    assert len(fuse(stage, 1_400 * MS).track_ids) == 1
-    assert len(fuse(stage, 1_600 * MS).track_ids) == 0
+    # The camera saw it last at 969.99999 ms.
+    assert len(fuse(stage, 1_319 * MS).track_ids) == 1
+    assert len(fuse(stage, 1_320 * MS).track_ids) == 0
 
 
 def test_an_object_overtaken_keeps_its_number_and_extent() -> None:
@@ -215,7 +268,8 @@ def test_boxes_in_the_frame_of_the_lidar_are_carried_over() -> None:
     objects = fuse(stage, 0, boxes=box)
     # x = 1 + 20, y = 0.5 + 2; the length lies across.
     assert objects.positions_m[0] == pytest.approx([21.0, 2.5])
-    assert objects.sizes_m[0] == pytest.approx([1.8, 4.5, 1.5])
+    # The top, 1.9 + 0.75 + 0.75 m above the road, is the height.
+    assert objects.sizes_m[0] == pytest.approx([1.8, 4.5, 3.4])
 
 
 def test_the_vehicle_turns_without_taking_the_objects_along() -> None:

@@ -94,7 +94,7 @@ def test_one_dimensional_filter_by_hand() -> None:
     # Position variance 1, speed variance 4, no process noise. After 1 s: P = [[5, 4], [4, 4]]. A measurement at 2 m
     # with variance 5: S = 10, K = [0.5, 0.4]; x = 1 m, v = 0.8 m/s; P = [[2.5, 2], [2, 2.4]].
     filter_ = TrackFilter(1e-12)
-    filter_.add(np.zeros(2), np.eye(2), 2.0)
+    filter_.add(np.zeros(2), np.eye(2), (2.0, 2.0))
     filter_.predict(1.0)
     assert filter_.covariance[0][np.ix_([0, 2], [0, 2])] == pytest.approx(np.array([[5.0, 4.0], [4.0, 4.0]]))
     filter_.update(0, np.array([2.0, 0.0]), 5.0 * np.eye(2), 0.0)
@@ -105,7 +105,7 @@ def test_one_dimensional_filter_by_hand() -> None:
 def test_a_late_measurement_counts_as_if_it_had_come_in_time() -> None:
     prompt, late = TrackFilter(1e-12), TrackFilter(1e-12)
     for filter_ in (prompt, late):
-        filter_.add(np.array([10.0, 1.0]), np.eye(2), 5.0)
+        filter_.add(np.array([10.0, 1.0]), np.eye(2), (5.0, 5.0))
     prompt.predict(0.1)
     prompt.update(0, np.array([9.0, 1.1]), 0.1 * np.eye(2), 0.0)
     prompt.predict(0.08)
@@ -118,7 +118,7 @@ def test_a_late_measurement_counts_as_if_it_had_come_in_time() -> None:
 def test_predicting_in_two_steps_is_predicting_in_one() -> None:
     one, two = TrackFilter(3.0), TrackFilter(3.0)
     for filter_ in (one, two):
-        filter_.add(np.array([20.0, -3.0]), np.eye(2), 4.0)
+        filter_.add(np.array([20.0, -3.0]), np.eye(2), (4.0, 4.0))
         filter_.mean[0, 2:] = [-5.0, 1.0]
     one.predict(0.3)
     two.predict(0.1)
@@ -131,13 +131,13 @@ def test_the_turning_and_braking_vehicle_is_taken_into_account() -> None:
     # A standing post 10 m ahead, relative speed -10 m/s. The vehicle turns a quarter to the left within 1 s: the post
     # would be at the origin then, so look at one 20 m ahead: 10 m away, now to the right.
     filter_ = TrackFilter(1.0)
-    filter_.add(np.array([20.0, 0.0]), np.eye(2), 1.0)
+    filter_.add(np.array([20.0, 0.0]), np.eye(2), (1.0, 1.0))
     filter_.mean[0, 2] = -10.0
     filter_.predict(1.0, yaw_rate_rad_s=math.pi / 2)
     assert filter_.mean[0] == pytest.approx([0.0, -10.0, 0.0, 10.0], abs=1e-9)
     # Braking with 6 m/s^2 for 1 s takes 6 m/s of closing speed and 3 m of approach away.
     filter_ = TrackFilter(1.0)
-    filter_.add(np.array([20.0, 0.0]), np.eye(2), 1.0)
+    filter_.add(np.array([20.0, 0.0]), np.eye(2), (1.0, 1.0))
     filter_.mean[0, 2] = -10.0
     filter_.predict(1.0, ego_acceleration_m_s2=-6.0)
     assert filter_.mean[0] == pytest.approx([13.0, 0.0, -4.0, 0.0])
@@ -145,7 +145,7 @@ def test_the_turning_and_braking_vehicle_is_taken_into_account() -> None:
 
 def test_distance_is_measured_in_standard_deviations() -> None:
     filter_ = TrackFilter(1.0)
-    filter_.add(np.zeros(2), np.diag([3.0, 3.0]), 1.0)
+    filter_.add(np.zeros(2), np.diag([3.0, 3.0]), (1.0, 1.0))
     # S = 3 + 1 on the diagonal: 4 m are 2 standard deviations.
     assert filter_.distances(np.array([[4.0, 0.0], [0.0, 2.0]]), np.stack([np.eye(2)] * 2), 0.0) == pytest.approx(
         np.array([[4.0, 1.0]])
