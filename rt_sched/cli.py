@@ -19,7 +19,8 @@ from rt_sched.errors import ConfigError, RtSchedError
 if TYPE_CHECKING:
     from types import FrameType
 
-EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_UNKNOWN, EXIT_DEFECT, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
+EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_UNKNOWN, EXIT_DEFECT = 0, 1, 2, 3, 4
+EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 
 app = typer.Typer(
     name="rt-sched",
@@ -173,6 +174,8 @@ def main() -> NoReturn:
     try:
         signal.signal(signal.SIGTERM, _terminate)
         code = _run()
+    except _Terminated:
+        code = _failed(EXIT_TERMINATED, "terminated")
     except KeyboardInterrupt:
         code = _failed(EXIT_INTERRUPTED, "interrupted")
     except _WrongCall as error:
@@ -247,5 +250,9 @@ def _command_line() -> str:
     return shlex.join(["rt-sched", *sys.argv[1:]])
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: ends a command as Ctrl-C does, everything half-done is removed."""
+
+
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(143)
+    raise _Terminated

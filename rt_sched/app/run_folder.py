@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -22,12 +23,14 @@ _PARTIAL = re.compile(r"\.(?P<name>.+)\.partial-(?P<pid>\d+)")
 class RunFolder:
     """Context manager: `path` is where to write; leaving it without an exception publishes `target`.
 
-    An existing run folder at `target` is replaced; anything else there is refused. Raises DeploymentError.
+    An existing run folder at `target` is replaced; anything else there is refused. Folders above it are made where
+    they are missing, and removed again where no run is published. Raises DeploymentError.
     """
 
     def __init__(self, target: Path) -> None:
         self.target = target
         self.path = target.parent / f".{target.name}.partial-{os.getpid()}"
+        self._missing = [folder for folder in target.parents if not folder.exists()]
 
     def __enter__(self) -> RunFolder:
         if self.target.exists() and not is_run_folder(self.target):
@@ -37,12 +40,13 @@ class RunFolder:
             _remove_leftovers(self.target)
             self.path.mkdir()
         except OSError as error:
+            self._discard()
             raise DeploymentError(f"{self.target}: cannot be written ({error.strerror})") from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
         if kind is not None:
-            shutil.rmtree(self.path, ignore_errors=True)
+            self._discard()
             return
         replaced = self.target.parent / f".{self.target.name}.replaced.partial-{os.getpid()}"
         try:
@@ -50,9 +54,16 @@ class RunFolder:
                 self.target.rename(replaced)
             self.path.rename(self.target)
         except OSError as error:
-            shutil.rmtree(self.path, ignore_errors=True)
+            self._discard()
             raise DeploymentError(f"{self.target}: cannot be written ({error.strerror})") from error
         shutil.rmtree(replaced, ignore_errors=True)
+
+    def _discard(self) -> None:
+        """Leaves everything as it was before; folders that got other content meanwhile stay."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        for folder in self._missing:
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def is_run_folder(path: Path) -> bool:

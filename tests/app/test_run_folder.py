@@ -23,7 +23,7 @@ def test_a_run_appears_whole(tmp_path):
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_nothing_is_left_of_a_run_that_failed(tmp_path, error):
-    with pytest.raises(error), RunFolder(tmp_path / "run") as folder:
+    with pytest.raises(error), RunFolder(tmp_path / "new" / "deep" / "run") as folder:
         (folder.path / "half").write_text("written")
         raise error
     assert list(tmp_path.iterdir()) == []
