@@ -105,6 +105,20 @@ def test_quad_orin_fits_its_budget_from_capture_to_command(quad: System) -> None
     assert lidar + wcet("backup") + tasks["arbiter"].separation_ns + wcet("arbiter") <= 100 * NS_PER_MS
 
 
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_lost_camera_is_noticed_within_the_recovery_limit(path: Path) -> None:
+    system = load_system(path, stages=ImportedStages())
+    arbiter = next(task for task in system.tasks if task.name == "arbiter")
+    assert system.safety is not None and system.safety.recovery_limit_ns is not None
+    limits_ms = dict(arbiter.parameters)["view_age_limit_ms"]
+    watched = [sensor.name for sensor in system.sensors if sensor.kind is not SensorKind.IMU]
+    assert sorted(limits_ms) == sorted(watched)
+    for sensor in system.sensors:
+        if sensor.kind is SensorKind.CAMERA:
+            limit_ns = limits_ms[sensor.name] * NS_PER_MS
+            assert limit_ns + arbiter.separation_ns + arbiter.execution.wcet_ns <= system.safety.recovery_limit_ns
+
+
 def test_quad_orin_describes_the_rig_of_the_shipped_log(quad: System) -> None:
     rig = rig_as_data(quad_orin_rig())
     sensors = {sensor.name: sensor for sensor in quad.sensors}

@@ -14,7 +14,7 @@ from rt_sched.model import System
 from rt_sched.planner import make_plan
 from rt_sched.sim import Simulation
 from rt_sched.trace.chains import measure_chain
-from rt_sched.trace.records import SampleTable
+from rt_sched.trace.records import SampleTable, Trace
 from rt_sched.trace.statistics import measure_tasks
 from rt_sched.units import NS_PER_MS, NS_PER_S, floor_int
 
@@ -38,21 +38,20 @@ def _samples(system: System, seed: int | None) -> SampleTable:
     return SampleTable(sensor_index.astype(np.int32), numbers, arrival, captures, status)
 
 
+def _simulate(system: System, seed: int | None, policy: str) -> Trace:
+    plan = make_plan(system, policy)
+    samples = _samples(system, seed)
+    simulation = Simulation(lower(system, plan, samples, horizon_ns=HORIZON_NS, execution=Execution.WCET))
+    simulation.run()
+    return simulation.trace()
+
+
 @pytest.mark.parametrize("policy", ["rms", "dm", "edf"])
 @pytest.mark.parametrize("seed", [None, 1, 2, 3])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_limits_hold_at_worst_case_times(path: Path, seed: int | None, policy: str) -> None:
     system = load_system(path, stages=ImportedStages())
-    machine = lower(
-        system,
-        make_plan(system, policy),
-        _samples(system, seed),
-        horizon_ns=HORIZON_NS,
-        execution=Execution.WCET,
-    )
-    simulation = Simulation(machine)
-    simulation.run()
-    trace = simulation.trace()
+    trace = _simulate(system, seed, policy)
     for task in measure_tasks(trace):
         assert (task.name, task.misses, task.drops) == (task.name, 0, 0)
         assert task.jobs > 0
@@ -66,3 +65,16 @@ def test_limits_hold_at_worst_case_times(path: Path, seed: int | None, policy: s
             assert spread.max_ns is not None and limit_ns is not None
             assert spread.max_ns <= limit_ns, chain.name
         assert measured.lost == 0
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_healthy_views_are_younger_than_the_arbiters_limits(path: Path) -> None:
+    """Else it would call a sensor stale that is not. Cameras are triggered together, as in the rig."""
+    system = load_system(path, stages=ImportedStages())
+    arbiter = next(task for task in system.tasks if task.name == "arbiter")
+    limits_ms = dict(arbiter.parameters)["view_age_limit_ms"]
+    trace = _simulate(system, None, system.policy)
+    for chain in system.chains:
+        age_ns = measure_chain(trace, chain.path).data_age.max_ns
+        assert age_ns is not None
+        assert age_ns < limits_ms[chain.path[0]] * NS_PER_MS
