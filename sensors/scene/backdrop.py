@@ -120,7 +120,7 @@ def draw_backdrop(image, rotation, position, focal, shadow, bands, markings, lig
                 g = sky[0, 1] + (sky[1, 1] - sky[0, 1]) * w
                 r = sky[0, 2] + (sky[1, 2] - sky[0, 2]) * w
                 flat = max(dz, 0.02)
-                # A cloud sheet 60 tiles of noise wide per unit of height, in two octaves.
+                # A flat sheet of clouds at unit height: noise in two octaves.
                 cloud = 0.65 * _texture(tile, dx / flat * 2.2, dy / flat * 2.2)
                 cloud += 0.35 * _texture(tile, dx / flat * 5.1 + 17.0, dy / flat * 5.1)
                 cloud = min(1.0, max(0.0, cloud + light[3] - 0.45) * 1.8) * min(1.0, rise * 7.0) * light[0] * 0.75

@@ -22,7 +22,6 @@ from sensors.scene.vehicles import GLASS, GLASS_LIGHT
 
 BARK: Colour = (52, 66, 84)
 STEEL: Colour = (150, 152, 150)
-CONCRETE: Colour = (140, 146, 150)
 
 
 def building(length: float, depth: float, floors: int, wall: Colour) -> Shape:
