@@ -46,16 +46,3 @@ def _parse(argument: str, system: System) -> Fault:
     if not 0 <= time <= MAX_TIME_NS:
         raise ValueError(f"{when!r} is not a time after the start of the run")
     return Fault(kind, target, floor_int(time))
-
-
-def lost_sensors(system: System, faults: Sequence[Fault]) -> dict[str, int]:
-    """Sensor name -> ns at which it falls silent: its own loss, or that of the last device it is attached to."""
-    device_lost = {fault.target: fault.time_ns for fault in reversed(faults) if fault.kind is FaultKind.DEVICE}
-    lost: dict[str, int] = {}
-    for sensor in system.sensors:
-        times = [f.time_ns for f in faults if f.kind is not FaultKind.DEVICE and f.target == sensor.name]
-        if sensor.attached_to and all(device in device_lost for device in sensor.attached_to):
-            times.append(max(device_lost[device] for device in sensor.attached_to))
-        if times:
-            lost[sensor.name] = min(times)
-    return lost

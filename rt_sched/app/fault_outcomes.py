@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rt_sched.app.fault_args import lost_sensors
+from rt_sched.lowering import lost_sensors
 from rt_sched.messages import ArbiterDecision, ArbiterState
 from rt_sched.model import Fault, FaultKind, System
 
@@ -44,10 +44,16 @@ def fault_outcomes(
                 "time_ns": fault.time_ns,
                 "detected_after_ns": detected,
                 "recovered_after_ns": recovered,
-                "recovery_limit_ns": system.safety.recovery_limit_ns if system.safety else None,
+                "recovery_limit_ns": _limit_ns(system, fault),
             }
         )
     return rows
+
+
+def _limit_ns(system: System, fault: Fault) -> int | None:
+    """Cameras and devices must be recovered in time; a LiDAR's silence shows only when its next sweep is due."""
+    judged = fault.kind in (FaultKind.CAMERA, FaultKind.DEVICE)
+    return system.safety.recovery_limit_ns if system.safety and judged else None
 
 
 def _worse(state: ArbiterState, before: ArbiterState) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rt_sched.app.fault_args import lost_sensors
-from rt_sched.model import CauseEffectChain, Fault, FaultKind, System
+from rt_sched.lowering import lost_devices, lost_sensors
+from rt_sched.model import CauseEffectChain, Fault, System
 from rt_sched.trace.chains import ChainMeasurement, measure_chain
 from rt_sched.trace.records import Trace
 
@@ -41,7 +41,7 @@ def judged_chains(
 def _broken_ns(system: System, chain: CauseEffectChain, faults: Sequence[Fault]) -> int | None:
     """When the first part of the chain was lost: its sensor, or the device of one of its tasks."""
     devices = {task.pe[0] for task in system.tasks if task.name in chain.path}
-    times = [fault.time_ns for fault in faults if fault.kind is FaultKind.DEVICE and fault.target in devices]
+    times = [time_ns for device, time_ns in lost_devices(faults).items() if device in devices]
     sensor_lost_ns = lost_sensors(system, faults).get(chain.path[0])
     if sensor_lost_ns is not None:
         times.append(sensor_lost_ns)

@@ -90,7 +90,7 @@ def _missing_module_message(module_name: str, missing: str) -> str:
     parent = missing.rpartition(".")[0]
     folder = _import(parent) if parent else None
     if not isinstance(folder, ModuleType) or not hasattr(folder, "__path__"):
-        return f"there is no module {missing!r} to import; is its package installed?"
+        return f"there is no module {missing!r} to import; is it installed, or its folder on PYTHONPATH?"
     siblings = sorted(f"{parent}.{module.name}" for module in pkgutil.iter_modules(folder.__path__))
     return unknown("module", module_name, siblings)
 

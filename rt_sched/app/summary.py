@@ -15,7 +15,7 @@ from rt_sched.ports import Recording
 from rt_sched.runtime.timeline import Timeline
 from rt_sched.trace.records import SampleStatus, Trace
 from rt_sched.trace.statistics import TaskStatistics, measure_processing_elements, measure_tasks
-from rt_sched.units import NS_PER_S
+from rt_sched.units import NS_PER_S, format_ms
 from sensors.mapping import TopicMapping
 
 SUMMARY_SCHEMA = "rt-sched/run-summary/1"
@@ -37,7 +37,8 @@ def make_summary(
     tasks = measure_tasks(trace)
     topics = _topics(system, trace, recording, timeline, watch)
     chain_rows = [_chain(judged) for judged in chains]
-    status, reason = _status(tasks, chain_rows, topics, recording)
+    fault_rows = fault_outcomes(system, faults, watch.decisions)
+    status, reason = _status(tasks, chain_rows, fault_rows, topics, recording)
     return {
         "schema": SUMMARY_SCHEMA,
         "status": status,
@@ -57,7 +58,7 @@ def make_summary(
         ],
         "arbiter": _arbiter(trace, watch),
         "detections": [_detections(sensor.name, watch) for sensor in system.sensors if watch.frames[sensor.name]],
-        "faults": fault_outcomes(system, faults, watch.decisions),
+        "faults": fault_rows,
         "notes": _notes(system, chains, mapping, timeline, recording, watch),
     }
 
@@ -153,6 +154,7 @@ def _topics(
 def _status(
     tasks: Sequence[TaskStatistics],
     chains: Sequence[dict[str, Any]],
+    faults: Sequence[dict[str, Any]],
     topics: Sequence[dict[str, Any]],
     recording: Recording,
 ) -> tuple[str, str]:
@@ -167,7 +169,13 @@ def _status(
             value, limit = chain[f"{kind}_max_ns"], chain[f"{kind}_limit_ns"]
             if value is not None and limit is not None and value > limit:
                 words = kind.replace("_", " ")
-                return "deadline_miss", f"chain {chain['name']}: {words} {value} ns is over its limit of {limit} ns"
+                limits = f"{format_ms(value)} ms is over its limit of {format_ms(limit)} ms"
+                return "deadline_miss", f"chain {chain['name']}: {words} {limits}"
+    for fault in faults:
+        recovered, limit = fault["recovered_after_ns"], fault["recovery_limit_ns"]
+        if limit is not None and (recovered is None or recovered > limit):
+            how = "not recovered" if recovered is None else f"recovered after {format_ms(recovered)} ms"
+            return "deadline_miss", f"fault {fault['fault']}: {how}; the limit is {format_ms(limit)} ms"
     silent = [chain["name"] for chain in chains if not chain["outputs"]]
     lost = sum(topic["dropped"] + topic["undecodable"] for topic in topics)
     if recording.damage:

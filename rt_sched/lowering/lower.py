@@ -9,6 +9,7 @@ import numpy as np
 
 from rt_sched import model
 from rt_sched.kernels.tables import QUANTILES
+from rt_sched.lowering.losses import lost_devices, lost_sensors
 from rt_sched.lowering.machine_input import (
     DeadlineAction,
     EdgeKind,
@@ -165,18 +166,12 @@ def _fault_rows(
     faults: Sequence[model.Fault],
     sensor_of: Mapping[str, int],
 ) -> list[FaultRow]:
-    rows = []
-    lost_at: dict[str, int] = {}
-    for fault in faults:
-        if fault.kind is model.FaultKind.DEVICE:
-            lost_at[fault.target] = min(fault.time_ns, lost_at.get(fault.target, fault.time_ns))
-        else:
-            rows.append(FaultRow(fault.time_ns, FaultTarget.SENSOR, sensor_of[fault.target]))
-    for index, processor in enumerate(plan.processors):
-        if processor.device in lost_at:
-            rows.append(FaultRow(lost_at[processor.device], FaultTarget.PROCESSOR, index))
-    for index, sensor in enumerate(system.sensors):
-        if sensor.attached_to and all(device in lost_at for device in sensor.attached_to):
-            last_loss_ns = max(lost_at[device] for device in sensor.attached_to)
-            rows.append(FaultRow(last_loss_ns, FaultTarget.SENSOR, index))
+    devices = lost_devices(faults)
+    rows = [
+        FaultRow(devices[processor.device], FaultTarget.PROCESSOR, index)
+        for index, processor in enumerate(plan.processors)
+        if processor.device in devices
+    ]
+    sensors = lost_sensors(system, faults)
+    rows.extend(FaultRow(time_ns, FaultTarget.SENSOR, sensor_of[sensor]) for sensor, time_ns in sensors.items())
     return rows
