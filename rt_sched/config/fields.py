@@ -1,6 +1,6 @@
 """Readers of single values. Each returns the value, or None after adding the reason to `problems`.
 
-Rounding is named by direction: `time_up` for execution times and jitters, `time_down` for deadlines and budgets.
+Rounding is named by direction: `time_up_or_zero` for jitters and latencies, `time_down` for deadlines and budgets.
 """
 
 from __future__ import annotations

@@ -53,8 +53,7 @@ def _load(
 ) -> System:
     root = parse(data, problems)
     if root is None:
-        problems.raise_if_any()
-        raise AssertionError("parse gave neither a node nor a problem")
+        raise problems.error()
     top = _read_top(root, problems)
     devices = read_devices(top.need("devices", "devices: {orin-1: {soc: agx-orin}}"), socs, problems)
     sensors_node = top.need("sensors", "sensors: {front: {kind: camera, rate: 30Hz, ...}}")

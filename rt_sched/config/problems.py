@@ -40,10 +40,14 @@ class Problems:
         """Record `message`; line 0 means the file as a whole."""
         self._found.setdefault((line, column, message), Problem(self._file, line, column, path, message))
 
+    def error(self) -> ConfigError:
+        """The exception with everything recorded."""
+        return ConfigError(tuple(self._found.values()))
+
     def raise_if_any(self) -> None:
-        """Raise ConfigError with everything recorded."""
+        """Raise `error` unless nothing was recorded."""
         if self._found:
-            raise ConfigError(tuple(self._found.values()))
+            raise self.error()
 
 
 def quoted(text: str) -> str:

@@ -107,7 +107,10 @@ def test_constructor_of_object_and_open_constructor(module) -> None:
             "unknown module 'made_up_stages.goood'; did you mean 'made_up_stages.good'? "
             "valid: made_up_stages.broken, made_up_stages.good, made_up_stages.needs",
         ),
-        ("good.inner:Good", "there is no module 'made_up_stages.good.inner' to import; is its package installed?"),
+        (
+            "good.inner:Good",
+            "there is no module 'made_up_stages.good.inner' to import; is it installed, or its folder on PYTHONPATH?",
+        ),
         ("broken:X", "the module made_up_stages.broken cannot be imported: ZeroDivisionError: division by zero"),
         (
             "needs:X",
@@ -132,7 +135,9 @@ def test_what_cannot_be_used(module, name: str, expected: str) -> None:
 
 def test_module_that_does_not_exist_at_all() -> None:
     said = ImportedStages().describe("no_such_package_anywhere:X")
-    assert said == "there is no module 'no_such_package_anywhere' to import; is its package installed?"
+    assert (
+        said == "there is no module 'no_such_package_anywhere' to import; is it installed, or its folder on PYTHONPATH?"
+    )
 
 
 def test_parameters_are_checked_by_the_class_itself(module) -> None:
