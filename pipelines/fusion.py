@@ -30,13 +30,6 @@ log = logging.getLogger(__name__)
 _GATE = 13.8
 _MAX_JUMP_M = 6.0
 
-#: Uncertainty of the flat-ground range: of the box's lower edge relative to its height, and of the camera's pitch.
-_EDGE_SIGMA = 0.05
-_PITCH_SIGMA_RAD = 0.01
-
-#: This share of the difference between the two ranges of a camera's box counts as standard deviation.
-_DISAGREEMENT_SHARE = 0.5
-
 #: Motion of the vehicle older than this says nothing about now.
 _MAX_EGO_AGE_NS = 200 * NS_PER_MS
 
@@ -327,28 +320,12 @@ class Fuse(StageBase):
     def _on_ground(
         self, geometry: CameraGeometry, box_px: Float, height_m: float, age_s: float, yaw_rate: float
     ) -> tuple[Float, Float] | None:
-        """Position and covariance, along today's axes, of the foot of a detection; None when it has none.
-
-        `height_m`: of the object, whose height in the image gives a second range to compare with.
-        A box that touches the lower edge of the image is cut off and says nothing about the foot.
-        """
-        u, v = (box_px[0] + box_px[2]) / 2.0, box_px[3]
-        if v >= geometry.height - 1.0:
-            return None
-        point = geometry.ground_point(u, v, self._ground_z_m)
-        sigma_px = math.hypot(_EDGE_SIGMA * (v - box_px[1]), _PITCH_SIGMA_RAD * geometry.fy, 1.0)
-        nearer = geometry.ground_point(u, v + sigma_px, self._ground_z_m)
-        if point is None or nearer is None:
+        """Position and covariance, along today's axes, of the foot of a detection; None when it does not show."""
+        foot = geometry.foot_of_box(box_px, height_m, self._ground_z_m)
+        if foot is None:
             return None
         turn = rotation(-yaw_rate * age_s)
-        line = point - geometry.position_m[:2]
-        distance = float(np.linalg.norm(line))
-        by_height = geometry.fy * height_m / max(v - box_px[1], 1.0)
-        sigma_m = math.hypot(float(np.linalg.norm(point - nearer)), _DISAGREEMENT_SHARE * (distance - by_height))
-        depth = turn @ (line * (sigma_m / max(distance, 1e-6)))
-        across = distance * (1.0 + _EDGE_SIGMA * (box_px[2] - box_px[0])) / geometry.fx
-        covariance = np.outer(depth, depth) + np.eye(2) * (across**2 + self._lidar_sigma_m**2)
-        return turn @ point, covariance
+        return turn @ foot[0], turn @ foot[1] @ turn.T
 
     def _cameras_start_objects(self, now_ns: int) -> bool:
         """Whether the LiDAR, which would have found them, is missing."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pipelines.tracking import TrackFilter
 from rt_sched.messages import SensorView, TrackedObjects
+from rt_sched.units import NS_PER_MS
 
 Float = npt.NDArray[np.float64]
 
@@ -35,6 +36,9 @@ _OBJECTS_FOR_MEDIAN = 5
 
 #: So many positions make up for one sweep that does not show the object.
 _PLACES_PER_MISS = 6
+
+#: How long an object that only cameras have seen lately is published after the last of them saw it.
+_CAMERA_COAST_NS = 200 * NS_PER_MS
 
 #: Older votes for a label count less with every new one.
 _LABEL_MEMORY = 0.9
@@ -75,9 +79,15 @@ class TrackedObject:
         """The latest detection's score; without one, 1 - 1 / (1 + hits)."""
         return self.camera_score if self.votes else 1.0 - 1.0 / (1.0 + self.hits)
 
-    @property
-    def believable(self) -> bool:
-        """Confirmed, and seen often enough for the sweeps that miss it now: a young mistake must not fly on."""
+    def believable(self, now_ns: int) -> bool:
+        """Confirmed, and not missing without reason: a young mistake must not fly on.
+
+        A sweep that does not show the object needs `_PLACES_PER_MISS` earlier positions. One that cameras follow has
+        left their images when they do not see it for `_CAMERA_COAST_NS`.
+        """
+        by_camera = self.lidar_seen_ns is None or self.last_seen_ns > self.lidar_seen_ns
+        if by_camera and now_ns - self.last_seen_ns > _CAMERA_COAST_NS:
+            return False
         return self.confirmed and self.places >= _PLACES_PER_MISS * self.misses
 
     def vote(self, name: str, score: float) -> None:
@@ -153,7 +163,7 @@ class ObjectList:
 
     def published(self, now_ns: int, frame_id: str, views: tuple[SensorView, ...]) -> TrackedObjects:
         """The believable objects, as a message of their own arrays."""
-        rows = [row for row, item in enumerate(self.items) if item.believable]
+        rows = [row for row, item in enumerate(self.items) if item.believable(now_ns)]
         items = [self.items[row] for row in rows]
         positions = self.filter.mean[rows, :2]
         positions[:, 0] -= (self.faces() * self.sizes()[:, 0] / 2.0)[rows]

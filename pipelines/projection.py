@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,13 @@ Float = npt.NDArray[np.float64]
 #: Points nearer to the image plane than this are moved onto it, so that a box that reaches behind the camera still
 #: covers the side of the image on which it leaves.
 _NEAR_M = 0.3
+
+#: Uncertainty of a detection's foot: of the box's edges relative to its size, and of the camera's pitch.
+_EDGE_SIGMA = 0.05
+_PITCH_SIGMA_RAD = 0.01
+
+#: This share of the difference between the two ranges of a box counts as standard deviation.
+_DISAGREEMENT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,3 +94,28 @@ class CameraGeometry:
             return None
         point: Float = (self.position_m + distance * ray)[:2]
         return point
+
+    def foot_of_box(self, box_px: Float, height_m: float, ground_z_m: float) -> tuple[Float, Float] | None:
+        """Where the object in an image box stands on flat ground: position float64[2], covariance float64[2, 2].
+
+        The box's lower edge gives the range. Its height, compared with the object's `height_m`, gives a second one:
+        the more the two disagree, the less certain is the first. None above the horizon, and for a box that touches
+        the lower edge of the image or one of its sides: it is cut off and does not show the middle of the foot.
+        """
+        left, top, right, bottom = (float(edge) for edge in box_px)
+        if bottom >= self.height - 1.0 or left <= 1.0 or right >= self.width - 1.0:
+            return None
+        middle = (left + right) / 2.0
+        sigma_px = math.hypot(_EDGE_SIGMA * (bottom - top), _PITCH_SIGMA_RAD * self.fy, 1.0)
+        point = self.ground_point(middle, bottom, ground_z_m)
+        nearer = self.ground_point(middle, bottom + sigma_px, ground_z_m)
+        if point is None or nearer is None:
+            return None
+        line = point - self.position_m[:2]
+        distance = max(float(np.linalg.norm(line)), 1e-6)
+        by_height = self.fy * height_m / max(bottom - top, 1.0)
+        along = math.hypot(float(np.linalg.norm(point - nearer)), _DISAGREEMENT_SHARE * (distance - by_height))
+        across = distance * (1.0 + _EDGE_SIGMA * (right - left)) / self.fx
+        direction = line / distance
+        covariance = np.outer(direction, direction) * (along**2 - across**2) + np.eye(2) * across**2
+        return point, covariance

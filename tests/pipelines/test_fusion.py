@@ -246,11 +246,19 @@ def test_posts_of_a_fence_stand_still_although_the_next_one_comes_up_where_the_l
 
 
 def test_an_object_that_is_not_seen_any_more_is_dropped() -> None:
+    # Sweeps up to 900 ms and no later one: published for 350 ms.
     stage = started()
-    drive(stage, 1.0, lambda t: 20.0)
-    # The camera saw it last at 969.99999 ms.
-    assert len(fuse(stage, 1_319 * MS).track_ids) == 1
-    assert len(fuse(stage, 1_320 * MS).track_ids) == 0
+    drive(stage, 1.0, lambda t: 20.0, cameras=())
+    assert len(fuse(stage, 1_250 * MS).track_ids) == 1
+    assert len(fuse(stage, 1_251 * MS).track_ids) == 0
+    # Cameras up to 969.99999 ms: published for 200 ms, remembered for 350 ms.
+    stage = started({"front": CAMERA})
+    drive(stage, 1.0, lambda t: 20.0, lidar=False)
+    assert len(fuse(stage, 1_169 * MS).track_ids) == 1
+    assert len(fuse(stage, 1_170 * MS).track_ids) == 0
+    assert len(stage._objects.items) == 1
+    fuse(stage, 1_320 * MS)
+    assert len(stage._objects.items) == 0
 
 
 def test_an_object_overtaken_keeps_its_number_and_extent() -> None:

@@ -84,6 +84,26 @@ def test_ground_point_undoes_the_projection(x: float, slope: float) -> None:
     assert camera().ground_point(boxes[0, 0], boxes[0, 3], 0.0) == pytest.approx([x, y], rel=1e-5, abs=1e-5)
 
 
+def test_the_foot_of_a_detection_and_its_uncertainty() -> None:
+    # 75 px for 1.5 m is 10 m by height, as by the lower edge: no disagreement. The lower edge is uncertain by
+    # sqrt(3.75^2 + 5^2 + 1) = 6.33 px: 750 / 81.33 = 9.22 m, 0.78 m less. Across, 10 * (1 + 5) / 500 = 0.12 m.
+    foot = camera().foot_of_box(np.array([270.0, 200.0, 370.0, 275.0]), 1.5, 0.0)
+    assert foot is not None
+    assert foot[0] == pytest.approx([11.0, 0.0])
+    assert np.sqrt(np.diag(foot[1])) == pytest.approx([0.778, 0.12], abs=1e-3)
+    # Half as high it would be 20 m away: half of the 10 m of disagreement counts.
+    half = camera().foot_of_box(np.array([270.0, 237.5, 370.0, 275.0]), 1.5, 0.0)
+    assert half is not None
+    assert math.sqrt(half[1][0, 0]) == pytest.approx(math.hypot(0.647, 5.0), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "box", [(270, 100, 370, 190), (0, 200, 100, 275), (540, 200, 640, 275), (270, 200, 370, 400)], ids=str
+)
+def test_a_box_above_the_horizon_or_cut_off_has_no_foot(box: tuple[float, ...]) -> None:
+    assert camera().foot_of_box(np.array(box, np.float64), 1.5, 0.0) is None
+
+
 def test_an_image_of_another_size_has_scaled_intrinsics() -> None:
     half = camera().scaled_to(320, 200)
     assert (half.fx, half.fy, half.cx, half.cy) == (250.0, 250.0, 160.0, 100.0)
