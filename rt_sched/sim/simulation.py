@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from rt_sched.kernels import tables
 from rt_sched.kernels.machine import advance
-from rt_sched.lowering.machine_input import LIMIT_NS, EdgeRow, MachineInput, check_machine_input, edge_slots
+from rt_sched.lowering.machine_checks import check_machine_input
+from rt_sched.lowering.machine_input import LIMIT_NS, EdgeRow, MachineInput, edge_slots
 from rt_sched.sim.build import build_machine, sample_order
 from rt_sched.trace.records import DropTable, EdgeName, JobTable, SampleTable, SliceTable, Trace
 
