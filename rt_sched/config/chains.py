@@ -59,7 +59,7 @@ def _read_path(
             problems.add(item, f"{quoted(name)} {hint}" if hint else unknown("task", name, tasks))
         elif name and name in names[:index]:
             problems.add(item, f"{quoted(name)} stands twice in this path")
-        elif not first and names[index - 1] in {**sensors, **tasks}:
+        elif name and not first and names[index - 1] in {**sensors, **tasks}:
             _check_step(names[index - 1], name, item, sensors, tasks, problems)
         first = False
     return tuple(names)

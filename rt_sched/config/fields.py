@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from rt_sched import units
@@ -23,6 +24,10 @@ MAX_RATE_HZ = Fraction(10**6)
 MAX_QUANTITY_CHARACTERS = 64
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+#: Files repeat their quantities: a rate or a time limit stands at many tasks.
+_parse_time = lru_cache(maxsize=4096)(units.parse_time)
+_parse_rate_hz = lru_cache(maxsize=4096)(units.parse_rate_hz)
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
@@ -219,7 +224,7 @@ def one_of(choices: Sequence[str], what: str) -> Reader[str]:
 
 def exact_time(node: Node, problems: Problems) -> Fraction | None:
     """An exact time in nanoseconds, not above the limit; it may be zero or negative."""
-    value = _quantity(node, "time", "33ms", units.parse_time, problems)
+    value = _quantity(node, "time", "33ms", _parse_time, problems)
     if value is not None and abs(value) > MAX_TIME_NS:
         problems.add(node, f"{node.shown} is longer than the limit of 60min")
         return None
@@ -252,7 +257,7 @@ def time_up_or_zero(node: Node, problems: Problems) -> int | None:
 
 def rate(node: Node, problems: Problems) -> Fraction | None:
     """An exact rate in hertz, from 1 mHz to 1 MHz."""
-    value = _quantity(node, "rate", "30Hz", units.parse_rate_hz, problems)
+    value = _quantity(node, "rate", "30Hz", _parse_rate_hz, problems)
     if value is None or MIN_RATE_HZ <= value <= MAX_RATE_HZ:
         return value
     if value <= 0:

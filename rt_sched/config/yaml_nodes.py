@@ -7,26 +7,16 @@ refused above a limit.
 from __future__ import annotations
 
 import codecs
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
-from ruamel.yaml.reader import ReaderError
 
 from rt_sched.config.problems import MAX_VALUE_SHOWN, Problems, quoted
+from rt_sched.config.yaml_events import CORE, MAX_LEVELS, MERGE, Raw, compose
 
 MAX_FILE_BYTES = 16 * 2**20
 MAX_EXPANDED_NODES = 2_000_000
-#: Levels of lists and mappings, aliases followed. Reading recurses, and stays far from the interpreter's limit.
-MAX_LEVELS = 100
-
-_CORE = "tag:yaml.org,2002:"
-_SCALAR_TAGS = {_CORE + name: name for name in ("str", "int", "float", "bool", "null")}
+_SCALAR_TAGS = {CORE + name: name for name in ("str", "int", "float", "bool", "null")}
 
 
 class Node:
@@ -35,25 +25,25 @@ class Node:
     For a value behind an alias, line and column are those of the anchor: the text to change stands there.
     """
 
-    def __init__(self, raw: Any, path: str, key: Node | None = None) -> None:
+    def __init__(self, raw: Raw, path: str, key: Node | None = None) -> None:
         self._raw = raw
         self.path = path
         # The parser places an absent value at whatever follows it; its key is where the reader looks.
         at_key = key is not None and self.is_null and not raw.value
-        self.line: int = key.line if key and at_key else raw.start_mark.line + 1
-        self.column: int = key.column if key and at_key else raw.start_mark.column + 1
+        self.line: int = key.line if key and at_key else raw.line
+        self.column: int = key.column if key and at_key else raw.column
 
     @property
     def is_mapping(self) -> bool:
-        return isinstance(self._raw, MappingNode)
+        return self._raw.kind == "mapping"
 
     @property
     def is_sequence(self) -> bool:
-        return isinstance(self._raw, SequenceNode)
+        return self._raw.kind == "sequence"
 
     @property
     def is_scalar(self) -> bool:
-        return isinstance(self._raw, ScalarNode)
+        return self._raw.kind == "scalar"
 
     @property
     def is_null(self) -> bool:
@@ -62,13 +52,13 @@ class Node:
     @property
     def scalar_type(self) -> str:
         """str, int, float, bool or null for a scalar; the tag's own text when it is none of YAML's core types."""
-        tag = str(self._raw.tag)
-        return _SCALAR_TAGS.get(tag, tag)
+        return _SCALAR_TAGS.get(self._raw.tag, self._raw.tag)
 
     @property
     def text(self) -> str:
         """A scalar as written, without quotes."""
-        return str(self._raw.value)
+        text: str = self._raw.value
+        return text
 
     @property
     def shown(self) -> str:
@@ -91,11 +81,11 @@ class Node:
         merged: dict[str, Entry] = {}
         for raw_key, raw_value in self._raw.value:
             if _is_merge(raw_key):
-                for raw_source in raw_value.value if isinstance(raw_value, SequenceNode) else (raw_value,):
+                for raw_source in raw_value.value if raw_value.kind == "sequence" else (raw_value,):
                     for key, entry in Node(raw_source, self.path).entries.items():
                         merged.setdefault(key, entry)
             else:
-                key = str(raw_key.value)
+                key: str = raw_key.value
                 shown = key if key.isprintable() and len(key) <= MAX_VALUE_SHOWN else quoted(key)
                 path = f"{self.path}.{shown}" if self.path else shown
                 key_node = Node(raw_key, path)
@@ -120,10 +110,10 @@ def parse(data: bytes, problems: Problems) -> Node | None:
     text = _decode(data, problems)
     if text is None:
         return None
-    root = _compose(text, problems)
+    root = compose(text, problems)
     if root is None:
         return None
-    if not isinstance(root, MappingNode):
+    if root.kind != "mapping":
         problems.add(Node(root, ""), f"a system file is a mapping of keys to values, not {Node(root, '').shown}")
         return None
     return Node(root, "") if _check_structure(root, problems) else None
@@ -149,51 +139,16 @@ def _decode(data: bytes, problems: Problems) -> str | None:
     return text
 
 
-def _compose(text: str, problems: Problems) -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ReusedAnchorWarning)
-            root = YAML(typ="safe", pure=True).compose(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
-        problems.add_at(line, column, "", _syntax_message(error))
-    except ReaderError as error:
-        before = text[: error.position]
-        column = len(before) - (before.rfind("\n") + 1) + 1
-        code = error.character if isinstance(error.character, int) else ord(str(error.character)[:1] or "\0")
-        problems.add_at(before.count("\n") + 1, column, "", f"not YAML: the character U+{code:04X} is not allowed")
-    except RecursionError:
-        problems.add_at(0, 0, "", f"the file nests more than {MAX_LEVELS} levels of lists or mappings")
-    except (YAMLError, ValueError, IndexError) as error:
-        problems.add_at(0, 0, "", f"not YAML: {' '.join(str(error).split())[:200]}")
-    else:
-        if root is None:
-            problems.add_at(0, 0, "", "the file is empty: it holds comments only")
-        return root
-    return None
+def _is_merge(raw_key: Raw) -> bool:
+    return raw_key.tag == MERGE
 
 
-def _syntax_message(error: MarkedYAMLError) -> str:
-    problem = " ".join(str(error.problem or error.context or "syntax error").split())
-    if "'\\t'" in problem:
-        return "not YAML: a tab stands where only spaces may; indent with spaces"
-    if problem == "but found another document":
-        return "not a system file: it holds several YAML documents; keep one"
-    context = " ".join(str(error.context).split()) if error.context and error.context not in problem else ""
-    return f"not YAML: {problem}{f' ({context})' if context else ''}"
-
-
-def _is_merge(raw_key: Any) -> bool:
-    return str(raw_key.tag) == _CORE + "merge"
-
-
-def _check_structure(root: Any, problems: Problems) -> bool:
+def _check_structure(root: Raw, problems: Problems) -> bool:
     """Check each distinct node once, what it contains first; False when the tree must not be walked."""
     usable = True
     extents: dict[int, tuple[int, int]] = {}
     open_nodes = {id(root)}
-    stack: list[tuple[Any, Iterator[Any]]] = [(root, iter(_children(root)))]
+    stack: list[tuple[Raw, Iterator[Raw]]] = [(root, iter(_children(root)))]
     while stack:
         raw, children = stack[-1]
         child = next(children, None)
@@ -206,13 +161,18 @@ def _check_structure(root: Any, problems: Problems) -> bool:
         elif id(child) in open_nodes:
             problems.add(Node(child, ""), "this anchor contains an alias to itself")
             return False
-        elif id(child) not in extents:
+        elif id(child) in extents:
+            continue
+        elif child.kind == "scalar":  # most nodes are, and contain nothing
+            usable = _check_node(child, problems) and usable
+            extents[id(child)] = (1, 0)
+        else:
             open_nodes.add(id(child))
             stack.append((child, iter(_children(child))))
     return usable
 
 
-def _measure(raw: Any, extents: dict[int, tuple[int, int]], problems: Problems) -> bool:
+def _measure(raw: Raw, extents: dict[int, tuple[int, int]], problems: Problems) -> bool:
     """Note the expanded size and depth of a node whose children have theirs; False above a limit."""
     inner = [extents[id(child)] for child in _children(raw)]
     size = 1 + sum(child_size for child_size, _ in inner)
@@ -227,36 +187,33 @@ def _measure(raw: Any, extents: dict[int, tuple[int, int]], problems: Problems) 
     return False
 
 
-def _children(raw: Any) -> list[Any]:
-    if isinstance(raw, MappingNode):
+def _children(raw: Raw) -> list[Raw]:
+    if raw.kind == "mapping":
         return [node for pair in raw.value for node in pair]
-    return list(raw.value) if isinstance(raw, SequenceNode) else []
+    return list(raw.value) if raw.kind == "sequence" else []
 
 
-def _check_node(raw: Any, problems: Problems) -> bool:
-    if isinstance(raw, ScalarNode):
-        tag = str(raw.tag)
-        if tag in _SCALAR_TAGS or tag in (_CORE + "merge", _CORE + "value", _CORE + "timestamp"):
+def _check_node(raw: Raw, problems: Problems) -> bool:
+    if raw.kind == "scalar":
+        if raw.tag in _SCALAR_TAGS or raw.tag == MERGE:
             return True
-    elif str(raw.tag) in (_CORE + "map", _CORE + "seq"):
-        return _check_keys(raw, problems) if isinstance(raw, MappingNode) else True
-    problems.add(
-        Node(raw, ""), f"the tag {quoted(str(raw.tag).replace(_CORE, '!!'))} is not supported; write plain values"
-    )
+    elif raw.tag in (CORE + "map", CORE + "seq"):
+        return _check_keys(raw, problems) if raw.kind == "mapping" else True
+    problems.add(Node(raw, ""), f"the tag {quoted(raw.tag.replace(CORE, '!!'))} is not supported; write plain values")
     return False
 
 
-def _check_keys(raw: Any, problems: Problems) -> bool:
+def _check_keys(raw: Raw, problems: Problems) -> bool:
     usable = True
     first_lines: dict[str, int] = {}
     for key, value in raw.value:
-        if not isinstance(key, ScalarNode):
+        if key.kind != "scalar":
             problems.add(Node(key, ""), f"a key must be a word, not {Node(key, '').shown}")
             usable = False
         elif _is_merge(key):
-            sources = value.value if isinstance(value, SequenceNode) else [value]
+            sources = value.value if value.kind == "sequence" else [value]
             for source in sources:
-                if not isinstance(source, MappingNode):
+                if source.kind != "mapping":
                     problems.add(Node(source, ""), "<< merges mappings only; give it an alias of a mapping")
                     usable = False
         elif key.value in first_lines:
@@ -265,5 +222,5 @@ def _check_keys(raw: Any, problems: Problems) -> bool:
             )
             problems.add(Node(key, ""), message)
         else:
-            first_lines[key.value] = key.start_mark.line + 1
+            first_lines[key.value] = key.line
     return usable
