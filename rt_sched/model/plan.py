@@ -9,18 +9,24 @@ from rt_sched.model.platform import Policy
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """One core of a processing element, with the policy that orders its ready queue."""
+    """One ready queue of a processing element, with the policy that orders it.
+
+    It is served by `cores` cores from number `core` on: one when partitioned, several when global or clustered.
+    """
 
     device: str
     pe: str
     core: int
     policy: Policy
     preemptive: bool
+    cores: int = 1
 
     @property
     def name(self) -> str:
-        """Such as orin-1.cpu.3."""
-        return f"{self.device}.{self.pe}.{self.core}"
+        """Such as orin-1.cpu.3, or orin-1.cpu[0-3] for several cores."""
+        if self.cores == 1:
+            return f"{self.device}.{self.pe}.{self.core}"
+        return f"{self.device}.{self.pe}[{self.core}-{self.core + self.cores - 1}]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""Devices and their processing elements."""
+"""Devices, their processing elements and the links between them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 
 
 class PEKind(str, Enum):
@@ -21,17 +22,97 @@ class Policy(str, Enum):
     FIXED_PRIORITY = "fixed_priority"
     EDF = "edf"
     FIFO = "fifo"
+    TIME_SLICED = "time_sliced"
+    TABLE = "table"
+
+
+class Scheduling(str, Enum):
+    """How the cores of a processing element share its jobs.
+
+    `partitioned`: one ready queue per core. `global`: one for all cores. `clustered`: one per cluster of cores.
+    """
+
+    PARTITIONED = "partitioned"
+    GLOBAL = "global"
+    CLUSTERED = "clustered"
+
+
+class Preemption(str, Enum):
+    """Where a better job may take the core: at any instant, at declared points of a job, or never."""
+
+    ANY = "any"
+    AT_POINTS = "at_points"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSlice:
+    """One slice of a `time_sliced` element's cycle: after its switch cost the named tasks may run."""
+
+    length_ns: int
+    tasks: tuple[str, ...]
+    switch_cost_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """One entry of a `table` element: a task may run in [start, start + length) of every cycle."""
+
+    start_ns: int
+    length_ns: int
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A frequency at which an element can run, and the voltage it needs (None: not given)."""
+
+    frequency_hz: int
+    voltage_uv: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessingElement:
-    """A CPU cluster, GPU or DLA of a device; `cores` equal cores, one ready queue per core (partitioned)."""
+    """A CPU cluster, GPU or DLA of a device with `cores` equal cores.
+
+    `preemptive`: whether a better job may ever take a core from a running one; `preemption` says where.
+    `cluster_size`: cores per ready queue when `clustered`. `switch_cost_ns`: before every start and resume of a job;
+    `migration_cost_ns`: added when a job resumes on another core. `slices` and `slack_sharing`: cycle of a
+    `time_sliced` element. `table`, `table_cycle_ns`: cycle of a `table` element. `frequency_hz`: at the start of a run,
+    None when frequencies are not modelled; `operating_points`: slowest first.
+    """
 
     name: str
     kind: PEKind
     cores: int
     policy: Policy
     preemptive: bool
+    scheduling: Scheduling = Scheduling.PARTITIONED
+    cluster_size: int | None = None
+    preemption: Preemption = Preemption.ANY
+    switch_cost_ns: int = 0
+    migration_cost_ns: int = 0
+    slices: tuple[TimeSlice, ...] = ()
+    slack_sharing: bool = False
+    table: tuple[TableEntry, ...] = ()
+    table_cycle_ns: int = 0
+    frequency_hz: int | None = None
+    operating_points: tuple[OperatingPoint, ...] = ()
+
+    @property
+    def queue_cores(self) -> int:
+        """How many cores serve one ready queue."""
+        if self.scheduling is Scheduling.GLOBAL:
+            return self.cores
+        return self.cluster_size or 1 if self.scheduling is Scheduling.CLUSTERED else 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClock:
+    """A device's clock against true time: it shows 0 at true time `offset_ns` and runs fast by `drift_ppm`."""
+
+    drift_ppm: Fraction = Fraction(0)
+    offset_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +123,17 @@ class Device:
     processing_elements: tuple[ProcessingElement, ...]
     soc: str | None = None
     power_mode: str | None = None
+    clock: DeviceClock = DeviceClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A network or bus that sends one message after the other: size / bandwidth, then the latency.
+
+    `between`: devices it connects, empty when it connects all.
+    """
+
+    name: str
+    bandwidth_bytes_per_s: Fraction
+    latency_ns: int = 0
+    between: tuple[str, ...] = ()

@@ -40,6 +40,19 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """A hardware signal that makes all its sensors sample at the same instants.
+
+    Signal k comes at offset + floor(k / rate), stretched by the drift of the oscillator behind it.
+    """
+
+    name: str
+    rate_hz: Fraction
+    offset_ns: int = 0
+    drift_ppm: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
 class Sensor:
     """A source of messages.
 
@@ -47,6 +60,8 @@ class Sensor:
     `latency_ns`: nominal capture-to-arrival; `jitter_ns`: largest deviation of an arrival from nominal.
     `attached_to`: devices that receive its raw data, first one first; lost when all of them are.
     `topics`: glob patterns, most specific first, that find it in a recording.
+    `trigger`: its rate, offset and drift are those of this trigger; None: it runs freely, fast by `drift_ppm`.
+    `frame_bytes`: size of one raw message, for links.
     """
 
     name: str
@@ -59,3 +74,6 @@ class Sensor:
     jitter_ns: int = 0
     arrival_clock: ArrivalClock = ArrivalClock.LOG
     calibration: Calibration = Calibration()
+    trigger: str | None = None
+    drift_ppm: Fraction = Fraction(0)
+    frame_bytes: int | None = None

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rt_sched.model.chain import CauseEffectChain
-from rt_sched.model.platform import Device
+from rt_sched.model.fault import FaultScenario
+from rt_sched.model.mode import Mode
+from rt_sched.model.platform import Device, Link
+from rt_sched.model.resource import SharedResource
 from rt_sched.model.safety import SafetyConcept
-from rt_sched.model.sensor import Sensor
+from rt_sched.model.sensor import Sensor, Trigger
 from rt_sched.model.task import Task
 
 
@@ -16,6 +19,7 @@ class System:
     """Devices, sensors, tasks and chains. Names are unique over sensors and tasks together, and over devices.
 
     `policy`: the priority assignment the file asks for: rms, dm or edf. `base_dir`: folder of the file.
+    `modes`: a run begins in the first; without any, all tasks exist throughout.
     """
 
     name: str
@@ -26,3 +30,8 @@ class System:
     safety: SafetyConcept | None
     policy: str
     base_dir: str
+    resources: tuple[SharedResource, ...] = ()
+    links: tuple[Link, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
+    modes: tuple[Mode, ...] = ()
+    fault_scenarios: tuple[FaultScenario, ...] = ()

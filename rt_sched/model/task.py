@@ -7,6 +7,10 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from rt_sched.model.execution import Budget, ExecutionTime, Suspension
+from rt_sched.model.platform import PEKind
+from rt_sched.model.resource import CriticalSection
+
 
 class EdgeKind(str, Enum):
     """`latest`: a register, overwritten and never consumed. `queue`: bounded, each message bound to one job."""
@@ -31,10 +35,28 @@ class Join(str, Enum):
 
 
 class DeadlineAction(str, Enum):
-    """What happens to a job at its absolute deadline."""
+    """What happens to a job at its absolute deadline. `skip_next`: it goes on, the next job to arrive is suppressed."""
 
     CONTINUE = "continue"
     ABORT = "abort"
+    SKIP_NEXT = "skip_next"
+
+
+class Communication(str, Enum):
+    """When a job reads its inputs and publishes its outputs.
+
+    `implicit`: at first dispatch and at completion. `let` (logical execution time): at arrival and at the deadline.
+    """
+
+    IMPLICIT = "implicit"
+    LET = "let"
+
+
+class CriticalityLevel(str, Enum):
+    """Mixed-criticality level: LO jobs are shed when a HI job exceeds the demand assumed in LO mode."""
+
+    LO = "LO"
+    HI = "HI"
 
 
 class Criticality(str, Enum):
@@ -61,6 +83,7 @@ class Input:
     """One input port. `source`: a sensor or task; `port`: the producer's output port, None for a sensor.
 
     A job whose required `latest` input is empty is skipped and counted.
+    `link`: what carries its messages, None when they are visible at once; `size_bytes`: size of each on the link.
     """
 
     name: str
@@ -68,14 +91,31 @@ class Input:
     port: str | None
     edge: Edge
     required: bool = True
+    link: str | None = None
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """Arrival k at offset + floor(k / rate)."""
+    """Arrival k at offset + floor(k / rate) of the device's clock; the release follows within `jitter_ns`."""
 
     rate_hz: Fraction
     offset_ns: int = 0
+    jitter_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sporadic:
+    """Arrivals at least `min_separation_ns` apart, the first at `offset_ns`; releases follow within `jitter_ns`.
+
+    A simulation draws each distance between the least and `max_separation_ns`; without a largest one, jobs arrive as
+    densely as they may, which is the worst case.
+    """
+
+    min_separation_ns: int
+    max_separation_ns: int | None = None
+    offset_ns: int = 0
+    jitter_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,43 +124,39 @@ class OnMessage:
 
     With `any` and `all` the inputs that have a queue edge activate; those with a `latest` edge are only read.
 
-    `tolerance_ns`: largest difference of capture stamps that `all` pairs.
+    `tolerance_ns`: largest difference of capture stamps that `all` pairs. The release follows within `jitter_ns`.
     """
 
     join: Join
     primary: str | None = None
     tolerance_ns: int = 0
+    jitter_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionTime:
-    """Modelled execution time on the declared PE: bcet <= every demand <= wcet.
-
-    `profile_ns`: quantiles at equal steps of probability from 0 to 1, first = bcet, last <= wcet.
-    `origin`: where the figures come from, for reports.
-    """
-
-    bcet_ns: int
-    wcet_ns: int
-    profile_ns: tuple[int, ...]
-    origin: str = "declared"
+Activation = Periodic | Sporadic | OnMessage
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """One stage bound to one processing element.
 
-    `pe`: (device, processing element); `core`: fixed core or None for the planner's choice.
-    `stage`: "module:Class"; `parameters`: sorted (name, value) pairs for its constructor.
+    `pe`: (device, processing element); `core`: fixed core or None for the planner's choice; `candidates`: further
+    elements that a plan may move it to. `stage`: "module:Class"; `parameters`: sorted (name, value) pairs for its
+    constructor. `execution`: on `pe`; `execution_by_kind`: on every kind of element that the file declares it for.
     `deadline_ns`: relative to arrival. `priority`: explicit rank, lower is more urgent, before all tasks without one.
     `separation_ns`: nominal distance of arrivals, from the period or from what activates the task.
+    `budget_ns`: enforced or watched execution time; `budget` holds how. `miss_limit`: (m, k), at most m of any k
+    consecutive jobs may miss their deadline. `level`: mixed-criticality level where it is not that of `criticality`.
+    `preemption_points_ns`: executed times at which alone it may be preempted on an element with preemption `at_points`.
+    `communication`: None where the chains through it decide. `start_latency_ns`: from the change to a mode that adds
+    the task to its first arrival. `max_disparity_ns`: largest difference of the capture stamps that one job reads.
     """
 
     name: str
     stage: str
     parameters: tuple[tuple[str, Any], ...]
     pe: tuple[str, str]
-    activation: Periodic | OnMessage
+    activation: Activation
     inputs: tuple[Input, ...]
     execution: ExecutionTime
     deadline_ns: int
@@ -130,3 +166,26 @@ class Task:
     budget_ns: int | None = None
     deadline_action: DeadlineAction = DeadlineAction.CONTINUE
     criticality: Criticality = Criticality.QM
+    candidates: tuple[tuple[str, str], ...] = ()
+    execution_by_kind: tuple[tuple[PEKind, ExecutionTime], ...] = ()
+    budget: Budget = Budget()
+    miss_limit: tuple[int, int] | None = None
+    level: CriticalityLevel | None = None
+    suspensions: tuple[Suspension, ...] = ()
+    sections: tuple[CriticalSection, ...] = ()
+    preemption_points_ns: tuple[int, ...] = ()
+    communication: Communication | None = None
+    start_latency_ns: int = 0
+    max_disparity_ns: int | None = None
+
+    @property
+    def is_high(self) -> bool:
+        """Whether it is a HI task: by its own level, else by its integrity level, of which C and D are HI."""
+        if self.level is not None:
+            return self.level is CriticalityLevel.HI
+        return self.criticality in (Criticality.C, Criticality.D)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the clock, not messages, makes its jobs arrive."""
+        return not isinstance(self.activation, OnMessage)
