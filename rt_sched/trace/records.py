@@ -62,7 +62,7 @@ class SliceKind(IntEnum):
 class EventKind(IntEnum):
     """Events that no other table tells; the column `value` holds what is said in brackets.
 
-    LINK_LOST [link], TASK_REMOVED, TASK_ADDED: its arrivals begin now, FREQUENCY of a processor [kHz], RESCALE of a
+    SKIP and ABORT: a job ends so, LINK_LOST [link], TASK_REMOVED, TASK_ADDED: its arrivals begin now, FREQUENCY of a processor [kHz], RESCALE of a
     job [its new demand], SEPARATION: an arrival came too early [distance from the one before], SUPPRESS, SUSPEND [its
     length], WAKE, REQUEST: a job must wait for a lock, under msrp spinning [resource], LOCK: it has it now [resource],
     UNLOCK [resource], OWNER_DEAD: freed because its owner was lost or ended [resource], OVERRUN: the budget is used up
@@ -73,6 +73,8 @@ class EventKind(IntEnum):
     """
 
     OVERRUN = 6
+    SKIP = 8
+    ABORT = 9
     LINK_LOST = 14
     TASK_REMOVED = 15
     TASK_ADDED = 16
