@@ -12,12 +12,16 @@ from rt_sched.kernels.compiled import part
 
 #: What a draw is for; each purpose has a stream of its own.
 PURPOSE_DEMAND = 1
+PURPOSE_JITTER = 2
+PURPOSE_SEPARATION = 3
+#: Suspension i of a job has the purpose PURPOSE_SUSPENSION + i.
+PURPOSE_SUSPENSION = 16
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
 _SHIFT_30, _SHIFT_27, _SHIFT_31 = np.uint64(30), np.uint64(27), np.uint64(31)
-_SEGMENT_SHIFT, _FRACTION_SHIFT = np.uint64(59), np.uint64(29)
+_SEGMENT_SHIFT, _FRACTION_SHIFT, _TOP_SHIFT = np.uint64(59), np.uint64(29), np.uint64(34)
 _FRACTION_BITS = 30
 _FRACTION_MASK = np.uint64(2**_FRACTION_BITS - 1)
 _LOW_MASK = 2**_FRACTION_BITS - 1
@@ -60,3 +64,11 @@ def interpolate(quantiles, bits):
 def demand_ns(quantiles, seed, task, number):
     """Execution demand of a job, drawn from its task's profile `quantiles` int64[33]."""
     return interpolate(quantiles, draw(seed, task, number, PURPOSE_DEMAND))
+
+
+@part
+def uniform(most, bits):
+    """An integer in [0, most], most < 2**62: floor((most + 1) * f / 2**30) with f the top thirty bits of a draw."""
+    fraction = np.int64(bits >> _TOP_SHIFT)
+    values = most + 1
+    return (values >> _FRACTION_BITS) * fraction + (((values & _LOW_MASK) * fraction) >> _FRACTION_BITS)

@@ -1,64 +1,44 @@
-"""Life of a job: creation, backlog of its task, capture stamp, the messages it reads, its end.
+"""Life of a job: arrival, backlog of its task, its turn, the messages it reads, its end.
 
 `m` is a `tables.Machine`. The caller has made sure that the growing tables have room (`machine._room_for_instant`).
 """
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import part
-from rt_sched.kernels.draw import demand_ns
+from rt_sched.kernels.compiled import as_routine, part, routine
+from rt_sched.kernels.cores import leave_core
+from rt_sched.kernels.draw import PURPOSE_JITTER, demand_ns, draw, uniform
+from rt_sched.kernels.frequency import declared_at, place_steps
+from rt_sched.kernels.locks import let_go
+from rt_sched.kernels.servers import open_server, replenish
 from rt_sched.kernels.tables import (
+    ABORTED,
     COMPLETED,
+    EDF,
+    EVENT_ABORT,
     EVENT_ARRIVAL,
-    EVENT_DROP,
     EVENT_JOB_LOST,
+    EVENT_SEPARATION,
+    EVENT_SUPPRESS,
+    FIFO,
     FIRST_SAMPLE,
+    HOLD_BUDGET,
+    HOLD_NO_JOB,
+    HOLD_ON_CORE,
+    HOLD_RELEASE,
+    HOLD_SUSPENDED,
     LATEST,
     LOST,
     NEVER_NS,
     NONE,
+    OVERRUN_THROTTLE,
     QUEUE,
     READ,
+    SUPPRESSED,
     TIMED,
     UNFINISHED,
 )
-
-
-@part
-def emit(m, kind, processor, task, job, edge, message):
-    """Append an event of the current instant, if events are recorded."""
-    clock = m.clock[0]
-    if clock["record_events"] == 0:
-        return
-    event = m.events[clock["events"]]
-    event["time_ns"] = clock["now_ns"]
-    event["kind"] = kind
-    event["processor"] = processor
-    event["task"] = task
-    event["job"] = job
-    event["edge"] = edge
-    event["message"] = message
-    clock["events"] += 1
-
-
-@part
-def emit_job(m, kind, job):
-    """Append an event about a job."""
-    task = m.jobs[job]["task"]
-    emit(m, kind, m.tasks[task]["processor"], task, job, NONE, NONE)
-
-
-@part
-def drop(m, edge, message, reason):
-    """Record that `message` was dropped from `edge`."""
-    clock = m.clock[0]
-    row = m.drops[clock["drops"]]
-    row["time_ns"] = clock["now_ns"]
-    row["edge"] = edge
-    row["message"] = message
-    row["reason"] = reason
-    clock["drops"] += 1
-    emit(m, EVENT_DROP, NONE, m.edges[edge]["target"], NONE, edge, message)
+from rt_sched.kernels.trail import emit_job, mark, note
 
 
 @part
@@ -80,27 +60,46 @@ def pop_message(m, edge):
 
 
 @part
-def new_job(m, task, activated_by, capture_ns):
-    """Create a job of `task` that arrives now; it binds a message of every queue that is only read.
+def open_inputs(m):
+    """Empty inputs for the next job to arrive; its row."""
+    index = m.clock[0]["jobs"]
+    for slot in range(m.inputs.shape[1]):
+        m.inputs[index, slot] = NONE
+    return index
 
-    Binding happens before the job joins the backlog, so that its messages can no longer be dropped.
+
+@part
+def arrive(m, task, activated_by, capture_ns):
+    """A job of `task` arrives now, with the messages that its row of inputs already holds.
+
+    It binds a message of every queue that is only read before it joins the backlog, so that its messages can no longer
+    be dropped.
     """
     clock = m.clock[0]
     state = m.tasks[task]
+    processor = m.processors[state["processor"]]
+    now_ns = clock["now_ns"]
     index = clock["jobs"]
     number = state["next_number"]
     job = m.jobs[index]
     job["task"] = task
     job["number"] = number
-    job["arrival_ns"] = clock["now_ns"]
-    job["release_ns"] = clock["now_ns"]
+    job["arrival_ns"] = now_ns
+    job["release_ns"] = now_ns
     job["start_ns"] = NONE
     job["finish_ns"] = NONE
-    job["deadline_ns"] = clock["now_ns"] + state["deadline_ns"]
+    job["deadline_ns"] = now_ns + state["deadline_ns"]
     if number < state["explicit_demands"]:
-        job["demand_ns"] = m.demands[state["first_demand"] + number]
+        declared_ns = m.explicit[state["first_demand"] + number]
     else:
-        job["demand_ns"] = demand_ns(m.quantiles[task], clock["seed"], task, number)
+        declared_ns = demand_ns(m.quantiles[task], clock["seed"], task, number)
+    if state["degrade_next"] == 1:
+        state["degrade_next"] = 0
+        declared_ns = min(declared_ns, state["degraded_ns"])
+    job["declared_ns"] = declared_ns
+    job["demand_ns"] = declared_ns
+    if processor["rescaled"] == 1:
+        job["demand_ns"] = declared_at(m, task, declared_ns, declared_ns)
     job["executed_ns"] = 0
     job["capture_ns"] = capture_ns
     job["status"] = UNFINISHED
@@ -110,67 +109,165 @@ def new_job(m, task, activated_by, capture_ns):
     job["next_job"] = NONE
     clock["jobs"] += 1
     state["next_number"] += 1
-    m.inputs[index, :] = NONE
+    if state["tail_job"] != NONE:
+        m.jobs[state["tail_job"]]["next_job"] = index
+    state["tail_job"] = index
     for place in range(state["first_input"], state["last_input"]):
         edge = m.edges[m.links[place]]
         if edge["kind"] == QUEUE and edge["role"] == READ and edge["count"] > 0:
             m.inputs[index, edge["slot"]] = pop_message(m, m.links[place])
-    return index
-
-
-@part
-def admit(m, job):
-    """Put a new job at the end of its task's backlog; on a lost processor it is lost at once."""
-    task = m.jobs[job]["task"]
-    state = m.tasks[task]
-    processor = m.processors[state["processor"]]
-    emit_job(m, EVENT_ARRIVAL, job)
+    emit_job(m, EVENT_ARRIVAL, index)
+    if state["special"] == 1:
+        _arrive_specially(m, task, index)
     if processor["lost"] == 1:
-        m.jobs[job]["status"] = LOST
-        emit_job(m, EVENT_JOB_LOST, job)
-        return
-    if state["head_job"] == NONE:
-        state["head_job"] = job
+        job["status"] = LOST
+        emit_job(m, EVENT_JOB_LOST, index)
+    elif state["suppress_next"] == 1 or (processor["high"] == 1 and state["high"] == 0):
+        state["suppress_next"] = 0 if state["suppress_next"] == 1 else state["suppress_next"]
+        job["status"] = SUPPRESSED
+        note(m, EVENT_SUPPRESS, state["processor"], task, index, NONE)
     else:
-        m.jobs[state["tail_job"]]["next_job"] = job
-    state["tail_job"] = job
-    if state["deadline_job"] == NONE:
-        watch_deadline(m, task, job)
-    processor["dispatch"] = 1
-    m.clock[0]["active_jobs"] += 1
+        clock["active_jobs"] += 1
+        if state["let"] == 1 and state["let_job"] == NONE:
+            state["let_job"] = index
+            m.timers[clock["let_timers"] + task] = job["deadline_ns"]
+        if state["deadline_job"] == NONE:
+            watch_deadline(m, task, index)
+        if state["head_job"] == NONE:
+            take_turn(m, task, index)
+
+
+@routine
+def _arrive_specially(m, task, index):
+    """What only some tasks have: a declared separation, jitter, LET inputs, a server that an arrival pays."""
+    state = m.tasks[task]
+    job = m.jobs[index]
+    clock = m.clock[0]
+    distance_ns = clock["now_ns"] - state["last_arrival_ns"]
+    if state["last_arrival_ns"] != NONE and distance_ns < state["separation_ns"]:
+        note(m, EVENT_SEPARATION, state["processor"], task, index, distance_ns)
+    state["last_arrival_ns"] = clock["now_ns"]
+    if job["number"] < state["explicit_jitters"]:
+        job["release_ns"] += m.explicit[state["first_jitter"] + job["number"]]
+    elif state["jitter_ns"] > 0:
+        job["release_ns"] += uniform(state["jitter_ns"], draw(clock["seed"], task, job["number"], PURPOSE_JITTER))
+    if state["let"] == 1:
+        read_let_inputs(m, index)
+    if state["hold"] & HOLD_BUDGET:
+        replenish(m, task)
 
 
 @part
 def watch_deadline(m, task, job):
-    """Make `job` the one whose deadline expires next among those of `task`; NONE when all others have expired.
+    """Make `job`, or the first unfinished one behind it, the one whose deadline expires next among those of `task`.
 
     Jobs of one task expire in order, because they arrive in order and have the same relative deadline.
     """
+    while job != NONE and m.jobs[job]["status"] != UNFINISHED:
+        job = m.jobs[job]["next_job"]
     m.tasks[task]["deadline_job"] = job
-    m.tasks[task]["next_deadline_ns"] = NEVER_NS if job == NONE else m.jobs[job]["deadline_ns"]
+    m.timers[len(m.tasks) + task] = NEVER_NS if job == NONE else m.jobs[job]["deadline_ns"]
+
+
+@part
+def take_turn(m, task, job):
+    """`job` is now the oldest of its task: it may run from its release on."""
+    state = m.tasks[task]
+    processor = m.processors[state["processor"]]
+    record = m.jobs[job]
+    state["head_job"] = job
+    state["core"] = NONE
+    state["next_step"] = state["first_step"]
+    state["limit_ns"] = state["first_limit_ns"]
+    state["enforce_ns"] = state["enforced_ns"]
+    state["point_ns"] = NONE
+    state["doomed"] = 0
+    if processor["policy"] == EDF:
+        key = record["deadline_ns"]
+    elif processor["policy"] == FIFO:
+        key = record["release_ns"]
+    else:
+        key = state["level"]
+    state["base_key_ns"] = key
+    state["key_ns"] = key
+    state["hold"] = 0
+    if record["release_ns"] > m.clock[0]["now_ns"]:
+        state["hold"] = HOLD_RELEASE
+        m.timers[m.clock[0]["wake_timers"] + task] = record["release_ns"]
+    if state["overrun_action"] == OVERRUN_THROTTLE:
+        open_server(m, task)
+    if processor["rescaled"] == 1:
+        place_steps(m, task)
+    mark(m, state["processor"])
 
 
 @part
 def end_head_job(m, task, status):
-    """Remove the oldest job from the backlog of `task` with its final status."""
+    """The oldest job of `task`, off its core, ends with its final status; the next one has its turn."""
     state = m.tasks[task]
     job = state["head_job"]
-    following = m.jobs[job]["next_job"]
     m.jobs[job]["status"] = status
     if status == COMPLETED:
         m.jobs[job]["finish_ns"] = m.clock[0]["now_ns"]
-    state["head_job"] = following
-    if following == NONE:
-        state["tail_job"] = NONE
+    if state["held"] > 0 or state["waits_for"] != NONE:
+        let_go(m, task, status)
+    if state["overrun_action"] == OVERRUN_THROTTLE:
+        state["credit_ns"] = state["enforce_ns"] - m.jobs[job]["executed_ns"]
+    if state["hold"] & (HOLD_RELEASE | HOLD_SUSPENDED):
+        m.timers[m.clock[0]["wake_timers"] + task] = NEVER_NS
+    m.clock[0]["active_jobs"] -= 1
+    following = m.jobs[job]["next_job"]
+    while following != NONE and m.jobs[following]["status"] != UNFINISHED:
+        following = m.jobs[following]["next_job"]
     if state["deadline_job"] == job:
         watch_deadline(m, task, following)
-    m.processors[state["processor"]]["dispatch"] = 1
+    if following == NONE:
+        state["head_job"] = NONE
+        state["hold"] = HOLD_NO_JOB
+        mark(m, state["processor"])
+    else:
+        take_turn(m, task, following)
+
+
+end_job = as_routine(end_head_job)
+
+
+@routine
+def abort_head(m, task):
+    """Abort the oldest job of `task`; one that holds a lock is aborted when it has released its last."""
+    state = m.tasks[task]
+    if state["held"] > 0:
+        state["doomed"] = 1
+        return
+    if state["hold"] & HOLD_ON_CORE:
+        leave_core(m, state["core"])
+    emit_job(m, EVENT_ABORT, state["head_job"])
+    end_job(m, task, ABORTED)
+
+
+@routine
+def strike_backlog(m, task):
+    """Abort the jobs of `task` that wait behind its oldest."""
+    job = m.jobs[m.tasks[task]["head_job"]]["next_job"]
+    while job != NONE:
+        if m.jobs[job]["status"] == UNFINISHED:
+            strike(m, task, job)
+        job = m.jobs[job]["next_job"]
+
+
+@routine
+def strike(m, task, job):
+    """Abort a job that waits behind the oldest of its task."""
+    m.jobs[job]["status"] = ABORTED
     m.clock[0]["active_jobs"] -= 1
+    emit_job(m, EVENT_ABORT, job)
+    if m.tasks[task]["deadline_job"] == job:
+        watch_deadline(m, task, job)
 
 
 @part
 def read_inputs(m, job):
-    """Snapshot the inputs of a job at its first dispatch; False when a required one is empty.
+    """Snapshot the inputs of a job; False when a required one is empty.
 
     Messages bound at activation stay; every other input is the newest message of its edge.
     """
@@ -195,3 +292,17 @@ def read_inputs(m, job):
     if state["activation"] == TIMED and oldest_ns != NEVER_NS:
         m.jobs[job]["capture_ns"] = oldest_ns
     return complete
+
+
+read_let_inputs = as_routine(read_inputs)
+
+
+@routine
+def inputs_complete(m, job):
+    """Whether the inputs that a LET job read at its arrival are all that it requires."""
+    state = m.tasks[m.jobs[job]["task"]]
+    for place in range(state["first_input"], state["last_input"]):
+        edge = m.edges[m.links[place]]
+        if edge["required"] == 1 and m.inputs[job, edge["slot"]] == NONE:
+            return False
+    return True

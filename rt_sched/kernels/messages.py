@@ -1,30 +1,41 @@
-"""Edges: delivery into registers and queues, and the jobs that messages activate.
+"""Edges: delivery into registers and queues, links, LET publication, and the jobs that messages activate.
 
 `m` is a `tables.Machine`.
 """
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import part
-from rt_sched.kernels.jobs import admit, capture_of, drop, new_job, pop_message
+from rt_sched.kernels.compiled import as_routine, part, routine
+from rt_sched.kernels.jobs import arrive, capture_of, open_inputs, pop_message
 from rt_sched.kernels.tables import (
+    COMPLETED,
     DROP_NEWEST,
     EACH,
+    EVENT_LET_PUBLISH,
+    EVENT_LET_UNFINISHED,
     LATEST,
+    LOST,
     NEVER_NS,
     NONE,
     PAIRED,
+    QUEUE,
     READ,
     REASON_FULL_NEWEST,
     REASON_FULL_OLDEST,
+    REASON_INACTIVE,
     REASON_UNMATCHED,
+    SUPPRESSED,
 )
+from rt_sched.kernels.trail import drop, note
 
 
 @part
 def deliver(m, edge, message):
     """Make a message visible at the end of an edge. A full queue drops its oldest unbound message, or this one."""
     state = m.edges[edge]
+    if state["role"] != READ and m.tasks[state["target"]]["active"] == 0:
+        _keep_newest(m, edge, message)
+        return
     if state["kind"] == LATEST:
         if state["role"] == EACH:
             state["owed"] += 1
@@ -42,16 +53,118 @@ def deliver(m, edge, message):
         m.clock[0]["deliveries"] += 1
 
 
+@routine
+def _keep_newest(m, edge, message):
+    """A message to an activating input of a task that is not there: it activates nothing."""
+    m.edges[edge]["register"] = message
+    if m.edges[edge]["kind"] == QUEUE:
+        drop(m, edge, message, REASON_INACTIVE)
+
+
+deliver_rarely = as_routine(deliver)
+
+
 @part
 def publish(m, first_output, last_output, message):
-    """Deliver a message to every edge of its source, in order of the edges."""
+    """Send a message along every edge of its source, in order of the edges."""
     for place in range(first_output, last_output):
-        deliver(m, m.links[place], message)
+        edge = m.links[place]
+        if m.edges[edge]["lane"] == NONE:
+            deliver(m, edge, message)
+        else:
+            _send(m, edge, message)
+
+
+publish_rarely = as_routine(publish)
+
+
+@routine
+def _send(m, edge, message):
+    """Put a message on its link, behind all that came before; when it will be visible is known at once."""
+    clock = m.clock[0]
+    lane = m.lanes[m.edges[edge]["lane"]]
+    index = clock["transfers"]
+    clock["transfers"] += 1
+    transfer = m.transfers[index]
+    transfer["edge"] = edge
+    transfer["message"] = message
+    transfer["queued_ns"] = clock["now_ns"]
+    transfer["delivered_ns"] = NONE
+    transfer["next"] = NONE
+    transfer["start_ns"] = NONE
+    transfer["end_ns"] = NONE
+    if lane["lost"] == 1:
+        return
+    transfer["start_ns"] = max(lane["busy_until_ns"], clock["now_ns"])
+    transfer["end_ns"] = min(transfer["start_ns"] + m.edges[edge]["transfer_ns"], NEVER_NS)
+    transfer["visible_ns"] = min(transfer["end_ns"] + lane["latency_ns"], NEVER_NS)
+    lane["busy_until_ns"] = transfer["end_ns"]
+    if lane["next"] == NONE:
+        lane["next"] = index
+        m.timers[clock["lane_timers"] + m.edges[edge]["lane"]] = transfer["visible_ns"]
+    else:
+        m.transfers[lane["newest"]]["next"] = index
+    lane["newest"] = index
+
+
+@routine
+def deliver_transfers(m):
+    """Phase 3: messages that arrive over links now, by link."""
+    clock = m.clock[0]
+    for number in range(len(m.lanes)):
+        lane = m.lanes[number]
+        timer = clock["lane_timers"] + number
+        while m.timers[timer] == clock["now_ns"]:
+            transfer = m.transfers[lane["next"]]
+            transfer["delivered_ns"] = clock["now_ns"]
+            lane["next"] = transfer["next"]
+            m.timers[timer] = NEVER_NS if lane["next"] == NONE else m.transfers[lane["next"]]["visible_ns"]
+            deliver_rarely(m, transfer["edge"], transfer["message"])
+
+
+@routine
+def publish_let(m):
+    """Phase 3: outputs whose LET instant is now, by task; a job that has not completed publishes nothing."""
+    clock = m.clock[0]
+    for task in range(len(m.tasks)):
+        state = m.tasks[task]
+        timer = clock["let_timers"] + task
+        while m.timers[timer] == clock["now_ns"]:
+            job = state["let_job"]
+            following = m.jobs[job]["next_job"]
+            while following != NONE and (
+                m.jobs[following]["status"] == SUPPRESSED or m.jobs[following]["status"] == LOST
+            ):
+                following = m.jobs[following]["next_job"]
+            state["let_job"] = following
+            m.timers[timer] = NEVER_NS if following == NONE else m.jobs[following]["deadline_ns"]
+            if m.jobs[job]["status"] == COMPLETED:
+                note(m, EVENT_LET_PUBLISH, state["processor"], task, job, NONE)
+                publish_rarely(m, state["first_output"], state["last_output"], job)
+            else:
+                note(m, EVENT_LET_UNFINISHED, state["processor"], task, job, NONE)
 
 
 @part
 def activate(m, task):
-    """Create every job that the delivered messages of `task` allow: edges in order, messages in order."""
+    """Create every job that the delivered messages of `task` allow: edges in order, messages in order, then pairs."""
+    while True:
+        slot, capture_ns = _bind_next(m, task)
+        if slot == _NO_JOB:
+            break
+        arrive(m, task, slot, capture_ns)
+    m.tasks[task]["delivered"] = 0
+
+
+_NO_JOB = NONE - 1
+
+
+@part
+def _bind_next(m, task):
+    """Bind what activates the next job of `task` to its inputs; its activating slot and its capture stamp.
+
+    The slot is NONE for a pair and _NO_JOB when nothing activates a job.
+    """
     state = m.tasks[task]
     paired = False
     for place in range(state["first_input"], state["last_input"]):
@@ -59,20 +172,22 @@ def activate(m, task):
         edge = m.edges[index]
         if edge["role"] == PAIRED:
             paired = True
-        elif edge["role"] == EACH and edge["kind"] == LATEST:
-            for _ in range(edge["owed"]):
-                admit(m, new_job(m, task, edge["slot"], capture_of(m, edge["register"])))
-            edge["owed"] = 0
         elif edge["role"] == EACH:
-            while edge["count"] > 0:
+            if edge["kind"] == LATEST:
+                if edge["owed"] > 0:
+                    edge["owed"] -= 1
+                    open_inputs(m)
+                    return edge["slot"], capture_of(m, edge["register"])
+            elif edge["count"] > 0:
                 message = pop_message(m, index)
-                job = new_job(m, task, edge["slot"], capture_of(m, message))
-                m.inputs[job, edge["slot"]] = message
-                admit(m, job)
+                m.inputs[open_inputs(m), edge["slot"]] = message
+                return edge["slot"], capture_of(m, message)
     if paired:
         while _partners_waiting(m, task):
-            _pair(m, task)
-    state["delivered"] = 0
+            oldest_ns = _pair(m, task)
+            if oldest_ns != -NEVER_NS:
+                return NONE, oldest_ns
+    return _NO_JOB, NONE
 
 
 @part
@@ -85,9 +200,12 @@ def _partners_waiting(m, task):
     return True
 
 
-@part
+@routine
 def _pair(m, task):
-    """Bind the heads of all paired inputs to a job, or drop those too old for the newest head to be their partner."""
+    """Bind the heads of all paired inputs, or drop those too old for the newest head to be their partner.
+
+    Returns the oldest capture stamp of the pair, -NEVER_NS when there is none.
+    """
     state = m.tasks[task]
     newest_ns, oldest_ns = -NEVER_NS, NEVER_NS
     for place in range(state["first_input"], state["last_input"]):
@@ -96,15 +214,14 @@ def _pair(m, task):
             capture_ns = capture_of(m, m.rings[edge["first_place"] + edge["head"]])
             newest_ns, oldest_ns = max(newest_ns, capture_ns), min(oldest_ns, capture_ns)
     matched = newest_ns - oldest_ns <= state["tolerance_ns"]
-    job = new_job(m, task, NONE, oldest_ns) if matched else NONE
+    row = open_inputs(m)
     for place in range(state["first_input"], state["last_input"]):
         index = m.links[place]
         edge = m.edges[index]
         if edge["role"] == PAIRED:
             head = m.rings[edge["first_place"] + edge["head"]]
             if matched:
-                m.inputs[job, edge["slot"]] = pop_message(m, index)
+                m.inputs[row, edge["slot"]] = pop_message(m, index)
             elif newest_ns - capture_of(m, head) > state["tolerance_ns"]:
                 drop(m, index, pop_message(m, index), REASON_UNMATCHED)
-    if matched:
-        admit(m, job)
+    return oldest_ns if matched else -NEVER_NS

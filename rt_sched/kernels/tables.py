@@ -52,8 +52,19 @@ SAMPLE_WAITING, SAMPLE_DELIVERED, SAMPLE_LOST = _codes(3)
 
 PROCESSOR_LOSS, SENSOR_LOSS, LINK_LOSS = _codes(3)
 
+#: Planned changes beside the losses, in the order in which they happen at one instant.
+FREQUENCY_CHANGE, REMOVAL, ADDITION = np.int64(3), np.int64(4), np.int64(5)
+
 #: What a core does between two instants of a slice.
 SLICE_EXECUTE, SLICE_SWITCH, SLICE_SPIN = _codes(3)
+
+#: Steps of a job's program, in the order in which they happen at one executed time.
+STEP_UNLOCK, STEP_SUSPEND, STEP_LOCK, STEP_POINT = _codes(4)
+
+#: Why the oldest job of a task does not wait for a core; bits of `TASK.hold`.
+HOLD_RELEASE, HOLD_SUSPENDED, HOLD_LOCK, HOLD_BUDGET, HOLD_ON_CORE, HOLD_NO_JOB = (
+    np.int64(2**bit) for bit in range(6)
+)
 
 (
     EVENT_ARRIVAL,
@@ -106,78 +117,189 @@ def _record(*names: str) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64) for name in names])
 
 
+#: `..._timers`: where the sections of `Machine.timers` begin; those of progress, deadlines and arrivals have one timer
+#: per task and begin at 0, n, 2 n. `burst`: most jobs of a task that arrive together. `log_room`: most rows of the log
+#: that one instant needs beside those of its new jobs. `..._min_ns`: earliest timer of a section at this instant.
+#: `checks`, `spins_ended`, `deliveries`, `pending`: how many tasks have budgets to look at, spinning jobs have got their
+#: lock, messages may activate jobs, and processors are to be dispatched.
 CLOCK = np.dtype(
     [
         ("horizon_ns", np.int64),
         ("seed", np.uint64),
         ("record_events", np.int64),
+        ("wake_timers", np.int64),
+        ("let_timers", np.int64),
+        ("lane_timers", np.int64),
+        ("span_timers", np.int64),
+        ("burst", np.int64),
+        ("log_room", np.int64),
         # state
         ("now_ns", np.int64),
         ("ended", np.int64),
+        ("progress_min_ns", np.int64),
+        ("deadline_min_ns", np.int64),
+        ("arrival_min_ns", np.int64),
+        ("rest_min_ns", np.int64),
         ("next_sample", np.int64),
-        ("next_fault", np.int64),
+        ("next_change", np.int64),
         ("active_jobs", np.int64),
+        ("checks", np.int64),
+        ("spins_ended", np.int64),
         ("deliveries", np.int64),
+        ("pending", np.int64),
+        ("requests", np.int64),
         ("jobs", np.int64),
         ("slices", np.int64),
         ("drops", np.int64),
+        ("transfers", np.int64),
+        ("log", np.int64),
         ("events", np.int64),
         ("jobs_needed", np.int64),
         ("slices_needed", np.int64),
         ("drops_needed", np.int64),
+        ("transfers_needed", np.int64),
+        ("log_needed", np.int64),
         ("events_needed", np.int64),
     ]
 )
 
-#: `first_task`, `last_task`: half-open range in `links` of the tasks placed here, ascending.
+#: `first_task`, `last_task`: half-open range in `links` of the tasks placed here, ascending; `first_core`, `last_core`
+#: likewise in `cores`; `first_span`, `last_span`: slices or table entries in `spans`; `span_timer`: their timer.
+#: `special`: whether slices, a table or ceilings under EDF decide, beside keys, who may run.
+#: `span`: present or next one; `span_open`: whether it has begun; `cycle_start_ns`: of the cycle it belongs to;
+#: `usable`: whether the switch cost of the slice is paid; `entry_job`: whose table entry this is.
+#: `khz`, `rescaled`: present frequency, and whether it ever changed.
+#: `ceiling_ns`: least relative deadline of the users of locked ceiling resources under EDF. `high`: in HI mode.
+#: `queued`: whether it stands in the list of processors to dispatch, whose i-th member is `pending` of row i.
 PROCESSOR = _record(
     "policy",
     "preemptive",
     "first_task",
     "last_task",
+    "first_core",
+    "last_core",
+    "switch_ns",
+    "migration_ns",
+    "declared_khz",
+    "slack_sharing",
+    "cycle_ns",
+    "first_span",
+    "last_span",
+    "span_timer",
+    "special",
     # state
-    "running",
-    "segment_start_ns",
-    "completion_ns",
-    "overrun_ns",
+    "khz",
+    "rescaled",
+    "ceiling_ns",
     "lost",
-    "dispatch",
+    "high",
+    "queued",
+    "pending",
+    "span",
+    "span_open",
+    "cycle_start_ns",
+    "usable",
+    "entry_job",
 )
+
+#: `since_ns`: begin of what it does now; `doing`: a slice kind.
+CORE = _record("processor", "running", "doing", "since_ns")
 
 #: Arrival k of a timed task is offset + k * period + floor(k * period_rest / rate_numerator): the period of a rational
 #: rate, split so that only a remainder below the numerator is carried from one arrival to the next.
 #: `first_input` ... `last_output`: half-open ranges in `links` of the edges that end and start here, ascending.
-#: `first_demand`, `explicit_demands`: range in `demands` of the demands given job by job.
+#: `first_demand`, `explicit_demands` and the like: ranges in `explicit` of what is given job by job.
+#: `first_step`, `last_step`: the program in `steps`. `enforced_ns`: budget rounded up to its granularity, NEVER_NS when
+#: an overrun has no consequence. `first_limit_ns`: least executed time at which a budget matters, NEVER_NS for none.
+#: State of the oldest unfinished job, `head_job`: `hold`: HOLD_ bits, 0 when it waits for a core; `key_ns`: effective
+#: key, smaller is better; `base_key_ns`: its own; `core`: present or last one; `executing_from_ns`: instant at which its
+#: `executed_ns` was right, while it executes; `limit_ns`: next executed time at which a budget matters;
+#: `enforce_ns`: executed time at which the overrun action is due; `point_ns`: executed time of the last preemption point;
+#: `held`: locks it holds; `fixed`: msrp locks it holds or spins for; `waits_for`, `request`: resource and order of the
+#: request; `doomed`: to be aborted when it holds no lock; `in_slice`: whether the present time slice is its own.
+#: `special`: whether arrivals need `jobs._arrive_specially`.
+#: State of the task: `server_ns`, `credit_ns`: deadline and budget of the server that throttles it under EDF, else
+#: number of the arrival that pays, and what is left of it.
 TASK = _record(
+    "head_job",
+    "hold",
+    "key_ns",
+    "core",
+    "executing_from_ns",
+    "limit_ns",
+    "first_step",
+    "last_step",
+    "next_step",
     "processor",
     "level",
     "deadline_ns",
-    "activation",
-    "offset_ns",
+    "first_limit_ns",
+    "next_number",
+    "tail_job",
+    "deadline_job",
+    "base_key_ns",
+    "enforce_ns",
+    "point_ns",
+    "held",
+    "fixed",
+    "waits_for",
+    "request",
+    "doomed",
+    "in_slice",
+    "check",
+    "delivered",
+    "active",
+    "suppress_next",
+    "degrade_next",
+    "server_ns",
+    "credit_ns",
+    "last_arrival_ns",
+    "next_explicit",
+    "carry",
+    "let_job",
+    # static
+    "rate_numerator",
     "period_ns",
     "period_rest",
-    "rate_numerator",
+    "extra_ns",
+    "separation_ns",
+    "jitter_ns",
+    "activation",
     "budget_ns",
+    "enforced_ns",
+    "overrun_action",
+    "degraded_ns",
     "deadline_action",
     "tolerance_ns",
+    "memory_ns",
+    "limited",
+    "special",
+    "let",
+    "high",
+    "low_budget_ns",
     "first_input",
     "last_input",
     "first_output",
     "last_output",
     "first_demand",
     "explicit_demands",
-    # state
-    "next_arrival_ns",
-    "carry",
-    "next_number",
-    "head_job",
-    "tail_job",
-    "deadline_job",
-    "next_deadline_ns",
-    "delivered",
+    "first_jitter",
+    "explicit_jitters",
+    "first_arrival",
+    "explicit_arrivals",
 )
 
-#: `first_place`: where the edge's ring of `depth` message ids begins in `rings`.
+#: One step of a task's program: `argument` is a resource; a suspension lasts `min_ns` ... `max_ns` and is the
+#: `argument`-th of its task. `declared_ns`: executed time at which it happens; `at_ns`: the same for the present job.
+STEP = _record("kind", "argument", "declared_ns", "min_ns", "max_ns", "at_ns")
+
+#: Slice or table entry: [start_ns, end_ns) within the cycle. `first_task`, `last_task`: range in `links`.
+SPAN = _record("start_ns", "end_ns", "switch_ns", "first_task", "last_task")
+
+#: `level`, `deadline_ns`: ceiling, the best level and least relative deadline of its users.
+RESOURCE = _record("protocol", "level", "deadline_ns", "owner", "owner_dead", "waiters")
+
+#: `first_place`: where the edge's ring of `depth` message ids begins in `rings`. `lane`: link, or NONE.
 EDGE = _record(
     "target",
     "slot",
@@ -187,6 +309,8 @@ EDGE = _record(
     "required",
     "role",
     "first_place",
+    "lane",
+    "transfer_ns",
     # state
     "register",
     "owed",
@@ -194,11 +318,17 @@ EDGE = _record(
     "count",
 )
 
+#: A link: `next`, `newest`: transfer to deliver next and last one, NONE for none.
+LANE = _record("latency_ns", "lost", "busy_until_ns", "next", "newest")
+TRANSFER = _record("edge", "message", "queued_ns", "start_ns", "end_ns", "visible_ns", "delivered_ns", "next")
+
 SENSOR = _record("first_output", "last_output", "lost")
 SAMPLE = _record("arrival_ns", "sensor", "capture_ns", "status")
-FAULT = _record("time_ns", "kind", "target")
+#: `value`: the new frequency.
+CHANGE = _record("time_ns", "kind", "target", "value")
 
-#: `activated_by`: input slot whose message activated the job, NONE for timed and paired jobs.
+#: `activated_by`: input slot whose message activated the job, NONE for timed and paired jobs. `declared_ns`: demand at
+#: the first frequency of its processor. `next_job`: the next one of its task to arrive.
 JOB = _record(
     "task",
     "number",
@@ -215,36 +345,46 @@ JOB = _record(
     "overrun",
     "activated_by",
     "next_job",
+    "declared_ns",
 )
-SLICE = _record("processor", "job", "start_ns", "end_ns")
+SLICE = _record("processor", "job", "start_ns", "end_ns", "kind")
 DROP = _record("time_ns", "edge", "message", "reason")
-EVENT = _record("time_ns", "kind", "processor", "task", "job", "edge", "message")
+EVENT = _record("time_ns", "kind", "processor", "task", "job", "edge", "message", "value")
 
 
 class Machine(NamedTuple):
     """All tables of one machine, static and state, in the order in which `machine.advance` takes them.
 
-    Shapes: clock[1]; processors, tasks, edges, sensors, samples, faults: one record each (samples by arrival, sensor,
-    number; faults by time); links int64[*]: index lists; quantiles int64[n_tasks, 33]: demand profile, ascending;
-    demands int64[*]; rings int64[sum of depths]; jobs, slices, drops, events: growing tables with spare rows;
-    inputs int64[len(jobs), max slots]: message ids read by each job.
+    Shapes: clock[1]; processors, cores, tasks, edges, sensors, steps, spans, resources, lanes, samples, changes: one
+    record each (samples by arrival, sensor, number; changes by time, kind, target); timers int64[*]: the instants at
+    which something is due, in the sections that CLOCK names; links int64[*]: index lists; quantiles int64[n_tasks, 33]:
+    demand profile, ascending; explicit int64[*]; rings int64[sum of depths]; jobs, slices, drops, transfers, log,
+    events: growing tables with spare rows; inputs int64[len(jobs), max slots]: message ids read by each job.
     """
 
     clock: npt.NDArray[np.void]
+    timers: npt.NDArray[np.int64]
     processors: npt.NDArray[np.void]
+    cores: npt.NDArray[np.void]
     tasks: npt.NDArray[np.void]
     edges: npt.NDArray[np.void]
     sensors: npt.NDArray[np.void]
+    steps: npt.NDArray[np.void]
+    spans: npt.NDArray[np.void]
+    resources: npt.NDArray[np.void]
+    lanes: npt.NDArray[np.void]
     links: npt.NDArray[np.int64]
     quantiles: npt.NDArray[np.int64]
-    demands: npt.NDArray[np.int64]
+    explicit: npt.NDArray[np.int64]
     samples: npt.NDArray[np.void]
-    faults: npt.NDArray[np.void]
+    changes: npt.NDArray[np.void]
     rings: npt.NDArray[np.int64]
     jobs: npt.NDArray[np.void]
     inputs: npt.NDArray[np.int64]
     slices: npt.NDArray[np.void]
     drops: npt.NDArray[np.void]
+    transfers: npt.NDArray[np.void]
+    log: npt.NDArray[np.void]
     events: npt.NDArray[np.void]
 
 
@@ -257,19 +397,27 @@ def empty_machine() -> Machine:
     no_integers = np.zeros(0, np.int64)
     return Machine(
         clock=np.zeros(1, CLOCK),
+        timers=no_integers,
         processors=no_records(PROCESSOR),
+        cores=no_records(CORE),
         tasks=no_records(TASK),
         edges=no_records(EDGE),
         sensors=no_records(SENSOR),
+        steps=no_records(STEP),
+        spans=no_records(SPAN),
+        resources=no_records(RESOURCE),
+        lanes=no_records(LANE),
         links=no_integers,
         quantiles=np.zeros((0, QUANTILES), np.int64),
-        demands=no_integers,
+        explicit=no_integers,
         samples=no_records(SAMPLE),
-        faults=no_records(FAULT),
+        changes=no_records(CHANGE),
         rings=no_integers,
         jobs=no_records(JOB),
         inputs=np.zeros((0, 1), np.int64),
         slices=no_records(SLICE),
         drops=no_records(DROP),
+        transfers=no_records(TRANSFER),
+        log=no_records(EVENT),
         events=no_records(EVENT),
     )

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
 
 from rt_sched.kernels import tables
 from rt_sched.kernels.tables import Machine
-from rt_sched.lowering.machine_input import EdgeRow, MachineInput, Policy, edge_slots
+from rt_sched.lowering.machine_input import (
+    EdgeRow,
+    MachineInput,
+    OverrunAction,
+    Policy,
+    Protocol,
+    TaskRow,
+    edge_slots,
+)
+from rt_sched.sim.planned import planned_changes
 
 Int64s = npt.NDArray[np.int64]
 
@@ -19,89 +31,270 @@ def sample_order(given: MachineInput) -> Int64s:
 
 def build_machine(given: MachineInput, order: Int64s, rows: int) -> Machine:
     """The machine before its first instant; `order` from `sample_order`, `rows`: first size of the growing tables."""
-    links = _Links()
-    clock = np.zeros(1, tables.CLOCK)
-    clock["horizon_ns"] = given.horizon_ns
-    clock["seed"] = np.uint64(given.seed)
-    tasks = _tasks(given, links)
+    links, steps, explicit = _Lists(), _Lists(), _Lists()
+    timers = _Timers(given)
     slots = edge_slots(given.edges)
+    spans = np.zeros(sum(len(p.slices) + len(p.table) for p in given.processors), tables.SPAN)
+    tasks = _tasks(given, links, steps, explicit, timers)
+    changes = planned_changes(given)
     return Machine(
-        clock=clock,
-        processors=_processors(given, links),
+        clock=_clock(given, timers, len(steps.flat), len(changes)),
+        timers=timers.values,
+        processors=_processors(given, links, spans, timers),
+        cores=_cores(given),
         tasks=tasks,
-        edges=_edges(given.edges, slots),
+        edges=_edges(given, slots),
         sensors=_sensors(given, links),
+        steps=np.array(steps.flat, tables.STEP) if steps.flat else np.zeros(0, tables.STEP),
+        spans=spans,
+        resources=_resources(given),
+        lanes=_lanes(given),
         links=np.array(links.flat, np.int64),
         quantiles=_quantiles(given),
-        demands=np.array([d for task in given.tasks for d in task.explicit_demands_ns], np.int64),
+        explicit=np.array(explicit.flat, np.int64),
         samples=_samples(given, order),
-        faults=_faults(given),
+        changes=changes,
         rings=np.zeros(sum(edge.depth for edge in given.edges), np.int64),
         jobs=np.zeros(rows, tables.JOB),
         inputs=np.full((rows, max(slots, default=0) + 1), tables.NONE, np.int64),
         slices=np.zeros(rows, tables.SLICE),
         drops=np.zeros(rows, tables.DROP),
+        transfers=np.zeros(rows if given.links else 0, tables.TRANSFER),
+        log=np.zeros(rows, tables.EVENT),
         events=np.zeros(rows, tables.EVENT),
     )
 
 
-class _Links:
-    """Index lists, one after the other in one array."""
+class _Lists:
+    """Lists, one after the other in one array."""
 
     def __init__(self) -> None:
-        self.flat: list[int] = []
+        self.flat: list[object] = []
 
-    def add(self, indices: list[int]) -> tuple[int, int]:
+    def add(self, items: object) -> tuple[int, int]:
         first = len(self.flat)
-        self.flat.extend(indices)
+        self.flat.extend(items)  # type: ignore[call-overload]
         return first, len(self.flat)
 
 
-def _processors(given: MachineInput, links: _Links) -> npt.NDArray[np.void]:
+class _Timers:
+    """The sections of the timers: progress, deadlines, arrivals of tasks, then those that only some machines need."""
+
+    def __init__(self, given: MachineInput) -> None:
+        count = len(given.tasks)
+        self._size = 3 * count
+        waits = any(task.jitter_ns or task.explicit_jitters_ns or task.suspensions for task in given.tasks)
+        self.arrivals = 2 * count
+        self.wake = self._section(count if waits else 0)
+        self.let = self._section(count if any(task.let for task in given.tasks) else 0)
+        self.lanes = self._section(len(given.links))
+        cyclic = [number for number, p in enumerate(given.processors) if p.slices or p.table]
+        self.spans = self._section(len(cyclic))
+        self.span_of = {number: self.spans + place for place, number in enumerate(cyclic)}
+        self.values = np.full(self._size, tables.NEVER_NS, np.int64)
+
+    def _section(self, size: int) -> int:
+        first = self._size
+        self._size += size
+        return first if size else int(tables.NONE)
+
+
+def _clock(given: MachineInput, timers: _Timers, steps: int, changes: int) -> npt.NDArray[np.void]:
+    clock = np.zeros(1, tables.CLOCK)
+    clock["horizon_ns"] = given.horizon_ns
+    clock["seed"] = np.uint64(given.seed)
+    clock["wake_timers"], clock["let_timers"] = timers.wake, timers.let
+    clock["lane_timers"], clock["span_timers"] = timers.lanes, timers.spans
+    clock["burst"] = max((_burst(task) for task in given.tasks), default=1)
+    logs = (
+        steps
+        or changes
+        or timers.let != tables.NONE
+        or timers.spans != tables.NONE
+        or any(
+            task.budget_ns is not None
+            or task.low_budget_ns is not None
+            or task.separation_ns is not None
+            or task.deadline_action == tables.SKIP_NEXT
+            for task in given.tasks
+        )
+    )
+    if logs:
+        clock["log_room"] = 5 * steps + 12 * len(given.tasks) + 4 * len(given.processors) + changes
+    return clock
+
+
+def _burst(task: TaskRow) -> int:
+    """Most jobs of a timed task that arrive at one instant."""
+    return max(Counter(task.explicit_arrivals_ns or ()).values(), default=1)
+
+
+def _processors(
+    given: MachineInput, links: _Lists, spans: npt.NDArray[np.void], timers: _Timers
+) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.processors), tables.PROCESSOR)
+    cores = filled = 0
+    ceilings = {
+        given.tasks[user].processor
+        for number, resource in enumerate(given.resources)
+        if resource.protocol == Protocol.PRIORITY_CEILING
+        for user in _users(given, number)
+    }
     for row, (index, processor) in zip(table, enumerate(given.processors), strict=True):
         row["policy"] = processor.policy
         row["preemptive"] = processor.preemptive and processor.policy != Policy.FIFO
         placed = [number for number, task in enumerate(given.tasks) if task.processor == index]
         row["first_task"], row["last_task"] = links.add(placed)
-        row["running"] = tables.NONE
-        row["completion_ns"] = row["overrun_ns"] = tables.NEVER_NS
+        row["first_core"], row["last_core"] = cores, cores + processor.cores
+        cores += processor.cores
+        row["switch_ns"], row["migration_ns"] = processor.switch_ns, processor.migration_ns
+        row["khz"] = row["declared_khz"] = processor.frequency_khz
+        row["slack_sharing"] = processor.slack_sharing
+        row["special"] = bool(processor.slices or processor.policy == Policy.TABLE) or (
+            processor.policy == Policy.EDF and index in ceilings
+        )
+        row["ceiling_ns"] = tables.NEVER_NS
+        row["entry_job"] = tables.NONE
+        row["span_timer"] = timers.span_of.get(index, tables.NONE)
+        row["first_span"] = row["span"] = filled
+        row["cycle_ns"] = processor.cycle_ns
+        start_ns = 0
+        for piece in processor.slices:
+            bounds = (start_ns, start_ns + piece.length_ns)
+            spans[filled] = (*bounds, piece.switch_ns, *links.add(sorted(set(piece.tasks))))
+            start_ns += piece.length_ns
+            filled += 1
+        if processor.slices:
+            row["cycle_ns"] = start_ns
+            timers.values[row["span_timer"]] = 0
+        for entry in processor.table:
+            spans[filled] = (entry.start_ns, entry.start_ns + entry.length_ns, 0, *links.add([entry.task]))
+            filled += 1
+        if processor.table:
+            timers.values[row["span_timer"]] = processor.table[0].start_ns
+        row["last_span"] = filled
     return table
 
 
-def _tasks(given: MachineInput, links: _Links) -> npt.NDArray[np.void]:
+def _cores(given: MachineInput) -> npt.NDArray[np.void]:
+    owners = [index for index, processor in enumerate(given.processors) for _ in range(processor.cores)]
+    table = np.zeros(len(owners), tables.CORE)
+    table["processor"] = owners
+    table["running"] = tables.NONE
+    return table
+
+
+def _tasks(
+    given: MachineInput, links: _Lists, steps: _Lists, explicit: _Lists, timers: _Timers
+) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.tasks), tables.TASK)
-    demands = 0
     for row, (index, task) in zip(table, enumerate(given.tasks), strict=True):
+        policy = given.processors[task.processor].policy
         row["processor"] = task.processor
         row["level"] = task.level
         row["deadline_ns"] = task.deadline_ns
-        row["offset_ns"] = task.offset_ns
-        row["budget_ns"] = tables.NONE if task.budget_ns is None else task.budget_ns
         row["deadline_action"] = task.deadline_action
         row["tolerance_ns"] = task.tolerance_ns
-        row["next_arrival_ns"] = tables.NEVER_NS
-        row["activation"] = tables.ON_MESSAGE
-        if task.rate_hz is not None:
-            row["activation"] = tables.TIMED
-            row["next_arrival_ns"] = task.offset_ns
-            row["rate_numerator"] = task.rate_hz.numerator
-            row["period_ns"], row["period_rest"] = divmod(task.rate_hz.denominator * 10**9, task.rate_hz.numerator)
+        row["memory_ns"] = task.memory_ns
+        row["limited"] = task.preemption_points_ns is not None
+        row["let"], row["high"], row["active"] = task.let, task.high_criticality, task.active
+        row["in_slice"] = policy != Policy.TIME_SLICED
+        row["extra_ns"], row["jitter_ns"] = task.extra_separation_ns, task.jitter_ns
+        row["separation_ns"] = task.separation_ns or 0
+        row["special"] = bool(
+            task.separation_ns
+            or task.jitter_ns
+            or task.explicit_jitters_ns
+            or task.let
+            or task.overrun_action == OverrunAction.THROTTLE
+        )
+        _set_budgets(row, task, policy)
+        row["activation"] = tables.TIMED if task.timed else tables.ON_MESSAGE
+        _set_arrivals(row, index, task, timers)
         inputs = [number for number, edge in enumerate(given.edges) if edge.target == index]
         outputs = [number for number, edge in enumerate(given.edges) if edge.task == index]
         row["first_input"], row["last_input"] = links.add(inputs)
         row["first_output"], row["last_output"] = links.add(outputs)
-        row["first_demand"], row["explicit_demands"] = demands, len(task.explicit_demands_ns)
-        demands += len(task.explicit_demands_ns)
-        row["head_job"] = row["tail_job"] = row["deadline_job"] = tables.NONE
-        row["next_deadline_ns"] = tables.NEVER_NS
+        for name, values in (
+            ("demand", task.explicit_demands_ns),
+            ("jitter", task.explicit_jitters_ns),
+            ("arrival", task.explicit_arrivals_ns or ()),
+        ):
+            row[f"first_{name}"], _ = explicit.add(values)
+            row[f"explicit_{name}s"] = len(values)
+        row["first_step"], row["last_step"] = steps.add(_program(task))
+        for name in ("head_job", "tail_job", "deadline_job", "let_job", "core", "waits_for", "last_arrival_ns"):
+            row[name] = tables.NONE
+        row["hold"] = tables.HOLD_NO_JOB
     return table
 
 
-def _edges(edges: tuple[EdgeRow, ...], slots: tuple[int, ...]) -> npt.NDArray[np.void]:
-    table = np.zeros(len(edges), tables.EDGE)
+def _set_budgets(row: np.void, task: TaskRow, policy: Policy) -> None:
+    row["budget_ns"] = tables.NONE if task.budget_ns is None else task.budget_ns
+    row["low_budget_ns"] = tables.NONE if task.low_budget_ns is None else task.low_budget_ns
+    row["degraded_ns"] = task.degraded_demand_ns or 0
+    row["overrun_action"] = task.overrun_action
+    row["enforced_ns"] = row["enforce_ns"] = tables.NEVER_NS
+    if task.budget_ns is None and task.overrun_action == OverrunAction.THROTTLE:
+        row["overrun_action"] = OverrunAction.LOG
+    if task.budget_ns is not None and task.overrun_action != OverrunAction.LOG:
+        row["enforced_ns"] = -(-task.budget_ns // task.budget_granularity_ns) * task.budget_granularity_ns
+    limits = (task.budget_ns, task.low_budget_ns, int(row["enforced_ns"]))
+    row["first_limit_ns"] = min(limit for limit in limits if limit is not None)
+    row["server_ns"] = -tables.NEVER_NS if policy == Policy.EDF else -1
+
+
+def _set_arrivals(row: np.void, index: int, task: TaskRow, timers: _Timers) -> None:
+    first_ns = None
+    if task.rate_hz is not None:
+        row["rate_numerator"] = task.rate_hz.numerator
+        row["period_ns"], row["period_rest"] = divmod(task.rate_hz.denominator * 10**9, task.rate_hz.numerator)
+        first_ns = task.offset_ns
+    elif task.explicit_arrivals_ns:
+        first_ns = task.explicit_arrivals_ns[0]
+    if task.active and first_ns is not None:
+        timers.values[timers.arrivals + index] = first_ns
+
+
+def _program(task: TaskRow) -> list[tuple[int, int, int, int, int, int]]:
+    """Steps of a task's jobs in order: by executed time, kind; outer sections lock first and unlock last."""
+    steps = []
+    for section in task.sections:
+        length_ns = section.end_ns - section.start_ns
+        steps.append((section.start_ns, tables.STEP_LOCK, -length_ns, section.resource, 0, 0))
+        steps.append((section.end_ns, tables.STEP_UNLOCK, length_ns, section.resource, 0, 0))
+    for number, wait in enumerate(task.suspensions):
+        steps.append((wait.offset_ns, tables.STEP_SUSPEND, 0, number, wait.min_ns, wait.max_ns))
+    steps.extend((point_ns, tables.STEP_POINT, 0, 0, 0, 0) for point_ns in task.preemption_points_ns or ())
+    return [
+        (int(kind), argument, at_ns, min_ns, max_ns, at_ns)
+        for at_ns, kind, _, argument, min_ns, max_ns in sorted(steps)
+    ]
+
+
+def _users(given: MachineInput, resource: int) -> list[int]:
+    return [
+        number
+        for number, task in enumerate(given.tasks)
+        if any(section.resource == resource for section in task.sections)
+    ]
+
+
+def _resources(given: MachineInput) -> npt.NDArray[np.void]:
+    table = np.zeros(len(given.resources), tables.RESOURCE)
+    for row, (index, resource) in zip(table, enumerate(given.resources), strict=True):
+        row["protocol"] = resource.protocol
+        row["owner"] = tables.NONE
+        users = [given.tasks[user] for user in _users(given, index)]
+        row["level"] = min((user.level for user in users), default=int(tables.NEVER_NS))
+        row["deadline_ns"] = min((user.deadline_ns for user in users), default=int(tables.NEVER_NS))
+    return table
+
+
+def _edges(given: MachineInput, slots: tuple[int, ...]) -> npt.NDArray[np.void]:
+    table = np.zeros(len(given.edges), tables.EDGE)
     places = 0
-    for row, edge, slot in zip(table, edges, slots, strict=True):
+    for row, edge, slot in zip(table, given.edges, slots, strict=True):
         row["target"] = edge.target
         row["slot"] = slot
         row["kind"] = edge.kind
@@ -111,11 +304,29 @@ def _edges(edges: tuple[EdgeRow, ...], slots: tuple[int, ...]) -> npt.NDArray[np
         row["role"] = edge.role
         row["first_place"] = places
         row["register"] = tables.NONE
+        row["lane"] = tables.NONE if edge.link is None else edge.link
+        row["transfer_ns"] = _transfer_ns(given, edge)
         places += edge.depth
     return table
 
 
-def _sensors(given: MachineInput, links: _Links) -> npt.NDArray[np.void]:
+def _transfer_ns(given: MachineInput, edge: EdgeRow) -> int:
+    """Time of a message on the edge's link, rounded up."""
+    if edge.link is None:
+        return 0
+    exact_ns = Fraction(edge.size_bytes * 10**9) / given.links[edge.link].bytes_per_s
+    return -(-exact_ns.numerator // exact_ns.denominator)
+
+
+def _lanes(given: MachineInput) -> npt.NDArray[np.void]:
+    table = np.zeros(len(given.links), tables.LANE)
+    for row, link in zip(table, given.links, strict=True):
+        row["latency_ns"] = link.latency_ns
+        row["next"] = row["newest"] = tables.NONE
+    return table
+
+
+def _sensors(given: MachineInput, links: _Lists) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.sensors), tables.SENSOR)
     for row, index in zip(table, range(len(given.sensors)), strict=True):
         outputs = [number for number, edge in enumerate(given.edges) if edge.sensor == index]
@@ -136,12 +347,4 @@ def _samples(given: MachineInput, order: Int64s) -> npt.NDArray[np.void]:
     table["sensor"] = given.samples.sensor[order]
     table["capture_ns"] = given.samples.capture_ns[order]
     table["status"] = tables.SAMPLE_WAITING
-    return table
-
-
-def _faults(given: MachineInput) -> npt.NDArray[np.void]:
-    ordered = sorted(given.faults, key=lambda fault: (fault.time_ns, fault.kind, fault.target))
-    table = np.zeros(len(ordered), tables.FAULT)
-    for row, fault in zip(table, ordered, strict=True):
-        row["time_ns"], row["kind"], row["target"] = fault.time_ns, fault.kind, fault.target
     return table

@@ -12,7 +12,16 @@ from rt_sched.kernels.machine import advance
 from rt_sched.lowering.machine_checks import check_machine_input
 from rt_sched.lowering.machine_input import LIMIT_NS, EdgeRow, MachineInput, edge_slots
 from rt_sched.sim.build import build_machine, sample_order
-from rt_sched.trace.records import DropTable, EdgeName, JobTable, SampleTable, SliceTable, Trace
+from rt_sched.trace.records import (
+    DropTable,
+    EdgeName,
+    EventTable,
+    JobTable,
+    SampleTable,
+    SliceTable,
+    Trace,
+    TransferTable,
+)
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -63,14 +72,26 @@ class Simulation:
         return self._given.horizon_ns
 
     def held_messages(self) -> npt.NDArray[np.int64]:
-        """Ids of the messages that edges hold now, in registers and queues; a later job can read no other."""
-        edges, rings = self._machine.edges, self._machine.rings
+        """Ids of the messages that a later job may read: in registers and queues, on links, waiting for LET instants."""
+        machine = self._machine
         queued = [
-            rings[edge["first_place"] + (edge["head"] + position) % edge["depth"]]
-            for edge in edges
+            machine.rings[edge["first_place"] + (edge["head"] + position) % edge["depth"]]
+            for edge in machine.edges
             for position in range(edge["count"])
         ]
-        held = np.unique(np.array([*edges["register"], *queued], np.int64))
+        sent: list[int] = []
+        for lane in machine.lanes[machine.lanes["lost"] == 0]:
+            transfer = int(lane["next"])
+            while transfer != tables.NONE:
+                sent.append(int(machine.transfers[transfer]["message"]))
+                transfer = int(machine.transfers[transfer]["next"])
+        unpublished: list[int] = []
+        for job in machine.tasks["let_job"].tolist():
+            while job != tables.NONE:
+                if machine.jobs[job]["status"] == tables.COMPLETED:
+                    unpublished.append(job)
+                job = int(machine.jobs[job]["next_job"])
+        held = np.unique(np.array([*machine.edges["register"], *queued, *sent, *unpublished], np.int64))
         return np.delete(held, held == tables.NONE)
 
     def step(self) -> npt.NDArray[np.void] | None:
@@ -103,6 +124,8 @@ class Simulation:
             inputs=_with_room(machine.inputs, clock["jobs"], clock["jobs_needed"]),
             slices=_with_room(machine.slices, clock["slices"], clock["slices_needed"]),
             drops=_with_room(machine.drops, clock["drops"], clock["drops_needed"]),
+            transfers=_with_room(machine.transfers, clock["transfers"], clock["transfers_needed"]),
+            log=_with_room(machine.log, clock["log"], clock["log_needed"]),
             events=_with_room(machine.events, 0, clock["events_needed"]),
         )
 
@@ -111,7 +134,7 @@ class Simulation:
         given = self._given
         return Trace(
             task_names=tuple(task.name for task in given.tasks),
-            processor_names=tuple(processor.name for processor in given.processors),
+            processor_names=given.setup.core_names(),
             sensor_names=given.sensors,
             edges=tuple(
                 EdgeName(_source_name(given, edge), given.tasks[edge.target].name, edge.input, slot)
@@ -123,6 +146,9 @@ class Simulation:
             samples=self._sample_table(),
             horizon_ns=given.horizon_ns,
             seed=given.seed,
+            transfers=self._transfer_table(),
+            events=self._event_table(),
+            setup=given.setup,
         )
 
     def _job_table(self) -> JobTable:
@@ -151,6 +177,29 @@ class Simulation:
             job=rows["job"].copy(),
             start_ns=rows["start_ns"].copy(),
             end_ns=rows["end_ns"].copy(),
+            kind=rows["kind"].astype(np.int8),
+        )
+
+    def _transfer_table(self) -> TransferTable:
+        rows = self._machine.transfers[: int(self._clock["transfers"])]
+        return TransferTable(
+            edge=rows["edge"].astype(np.int32),
+            message=rows["message"].copy(),
+            queued_ns=rows["queued_ns"].copy(),
+            start_ns=rows["start_ns"].copy(),
+            end_ns=rows["end_ns"].copy(),
+            delivered_ns=rows["delivered_ns"].copy(),
+        )
+
+    def _event_table(self) -> EventTable:
+        rows = self._machine.log[: int(self._clock["log"])]
+        return EventTable(
+            time_ns=rows["time_ns"].copy(),
+            kind=rows["kind"].astype(np.int8),
+            processor=rows["processor"].astype(np.int32),
+            task=rows["task"].astype(np.int32),
+            job=rows["job"].copy(),
+            value=rows["value"].copy(),
         )
 
     def _drop_table(self) -> DropTable:

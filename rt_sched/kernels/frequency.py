@@ -1,0 +1,83 @@
+"""Frequencies: executed times of jobs at the present frequency of their processor, in integers that stay in range.
+
+`m` is a `tables.Machine`.
+"""
+
+from __future__ import annotations
+
+from rt_sched.kernels.compiled import part, routine
+from rt_sched.kernels.cores import arm, executes, settle
+from rt_sched.kernels.tables import EVENT_FREQUENCY, EVENT_RESCALE, NONE, UNFINISHED
+from rt_sched.kernels.trail import note
+
+
+@part
+def _rescaled(length_ns, compute_ns, old_khz, new_khz):
+    """Time at the new frequency for `length_ns` of work at the old: its first `compute_ns` rescaled, rounded up once.
+
+    The product is split so that only a remainder below `new_khz` is multiplied; ranges have been checked before.
+    """
+    scaled_ns = min(length_ns, compute_ns)
+    whole, rest = scaled_ns // new_khz, scaled_ns % new_khz
+    return whole * old_khz + (rest * old_khz + new_khz - 1) // new_khz + length_ns - scaled_ns
+
+
+@routine
+def declared_at(m, task, length_ns, declared_ns):
+    """Where `length_ns` of a declared demand lies at the present frequency, for a job that has not executed."""
+    state = m.tasks[task]
+    processor = m.processors[state["processor"]]
+    compute_ns = max(declared_ns - state["memory_ns"], 0)
+    return _rescaled(length_ns, compute_ns, processor["declared_khz"], processor["khz"])
+
+
+@routine
+def place_steps(m, task):
+    """Put the program of a job that has not executed at the present frequency."""
+    declared_ns = m.jobs[m.tasks[task]["head_job"]]["declared_ns"]
+    for step in range(m.tasks[task]["first_step"], m.tasks[task]["last_step"]):
+        m.steps[step]["at_ns"] = declared_at(m, task, m.steps[step]["declared_ns"], declared_ns)
+
+
+@routine
+def change_frequency(m, processor, khz):
+    """Phase 1: the work that is left of every job on the processor takes its time at the new frequency."""
+    state = m.processors[processor]
+    old_khz = state["khz"]
+    state["khz"] = khz
+    state["rescaled"] = 1
+    note(m, EVENT_FREQUENCY, processor, NONE, NONE, khz)
+    for place in range(state["first_task"], state["last_task"]):
+        task = m.links[place]
+        index = m.tasks[task]["head_job"]
+        if index != NONE:
+            executing = executes(m, task)
+            if executing:
+                settle(m, task)
+            _rescale_head(m, task, old_khz, khz)
+            if executing:
+                arm(m, task)
+        while index != NONE:
+            job = m.jobs[index]
+            if job["status"] == UNFINISHED:
+                if job["executed_ns"] == 0:
+                    job["demand_ns"] = declared_at(m, task, job["declared_ns"], job["declared_ns"])
+                note(m, EVENT_RESCALE, processor, task, index, job["demand_ns"])
+            index = job["next_job"]
+
+
+@routine
+def _rescale_head(m, task, old_khz, new_khz):
+    """Demand and program of the oldest job of `task`."""
+    state = m.tasks[task]
+    job = m.jobs[state["head_job"]]
+    executed_ns = job["executed_ns"]
+    if executed_ns == 0:
+        place_steps(m, task)
+        return
+    left_ns = job["demand_ns"] - executed_ns
+    compute_ns = left_ns - min(left_ns, state["memory_ns"])
+    for step in range(state["next_step"], state["last_step"]):
+        ahead_ns = m.steps[step]["at_ns"] - executed_ns
+        m.steps[step]["at_ns"] = executed_ns + _rescaled(ahead_ns, compute_ns, old_khz, new_khz)
+    job["demand_ns"] = executed_ns + _rescaled(left_ns, compute_ns, old_khz, new_khz)

@@ -1,0 +1,42 @@
+"""Everything that is planned to change during a run, in the order in which the machine makes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.kernels import tables
+from rt_sched.lowering.machine_input import FaultTarget, MachineInput
+
+_LOSSES = {
+    FaultTarget.PROCESSOR: tables.PROCESSOR_LOSS,
+    FaultTarget.SENSOR: tables.SENSOR_LOSS,
+    FaultTarget.LINK: tables.LINK_LOSS,
+}
+
+
+def planned_changes(given: MachineInput) -> npt.NDArray[np.void]:
+    """Records `tables.CHANGE` by time, kind, target."""
+    rows = [(fault.time_ns, int(_LOSSES[fault.kind]), fault.target, 0) for fault in given.faults]
+    rows += [
+        (change.time_ns, int(tables.FREQUENCY_CHANGE), change.processor, change.frequency_khz)
+        for change in given.frequency_changes
+    ]
+    for number in range(len(given.tasks)):
+        rows += _presence(given, number)
+    return np.array(sorted(rows), tables.CHANGE) if rows else np.zeros(0, tables.CHANGE)
+
+
+def _presence(given: MachineInput, task: int) -> list[tuple[int, int, int, int]]:
+    """When a task is removed, and when its arrivals begin unless it is removed before."""
+    rows: list[tuple[int, int, int, int]] = []
+    begins_ns: int | None = None
+    for change in sorted(given.mode_changes, key=lambda one: one.time_ns):
+        if task in change.removed:
+            if begins_ns is not None and begins_ns >= change.time_ns:
+                rows.pop()
+            rows.append((change.time_ns, int(tables.REMOVAL), task, 0))
+        if task in change.added:
+            begins_ns = change.time_ns + given.tasks[task].start_latency_ns
+            rows.append((begins_ns, int(tables.ADDITION), task, 0))
+    return rows

@@ -1,0 +1,254 @@
+"""A trace arranged for checking: who follows whom, when each job left, what each job had executed at an instant."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.trace.records import Bools, EventKind, Int64s, JobStatus, SliceKind, Trace
+from rt_sched.trace.setup import FaultTarget, Setup, TaskRow
+
+#: After every instant of a trace.
+NEVER_NS = 2**62
+
+#: Events of one kind: rows of the event table as (time, job, value, position in the table).
+EventRow = tuple[int, int, int, int]
+
+
+class History:
+    """Derived columns of a trace with a setup; raises nothing for a trace whose records are in form."""
+
+    def __init__(self, trace: Trace, setup: Setup) -> None:
+        self.trace, self.setup = trace, setup
+        jobs = trace.jobs
+        self.task = jobs.task.astype(np.int64)
+        self.row = self.per_task([task.processor for task in setup.tasks])
+        self.cores = np.array([processor.cores for processor in setup.processors], np.int64)
+        self.first_core = np.concatenate([[0], np.cumsum(self.cores)]).astype(np.int64)
+        self.row_of_core = np.repeat(np.arange(len(self.cores)), self.cores)
+
+    def per_task(self, values: list[int]) -> Int64s:
+        """int64[n jobs]: for every job the value of its task."""
+        return np.array(values, np.int64)[self.task] if values else np.zeros(0, np.int64)
+
+    # -- names
+
+    def job_name(self, job: int) -> str:
+        """A job in words."""
+        if not 0 <= job < len(self.task):
+            return f"job row {job}"
+        return f"{self.trace.task_names[self.task[job]]} #{int(self.trace.jobs.number[job])}"
+
+    def core_name(self, core: int) -> str:
+        """A core in words."""
+        return self.trace.processor_names[core]
+
+    def edge_name(self, edge: int) -> str:
+        """An edge in words."""
+        name = self.trace.edges[edge]
+        return f"edge {name.source} -> {name.target}.{name.input}"
+
+    def message_name(self, message: int) -> str:
+        """A message in words."""
+        if message == -1:
+            return "nothing"
+        if message >= 0:
+            return f"the output of {self.job_name(message)}"
+        sample = -2 - message
+        if sample >= len(self.trace.samples):
+            return f"sample row {sample}"
+        sensor = self.trace.sensor_names[self.trace.samples.sensor[sample]]
+        return f"sample {int(self.trace.samples.number[sample])} of {sensor}"
+
+    def task_row(self, job: int) -> TaskRow:
+        """Declaration of the task of a job."""
+        return self.setup.tasks[int(self.task[job])]
+
+    # -- faults
+
+    @cached_property
+    def lost_row_ns(self) -> Int64s:
+        """int64[n rows]: when each processor was lost, NEVER_NS for never."""
+        return self._lost_ns(FaultTarget.PROCESSOR, len(self.setup.processors))
+
+    @cached_property
+    def lost_sensor_ns(self) -> Int64s:
+        """int64[n sensors]: when each sensor was lost."""
+        return self._lost_ns(FaultTarget.SENSOR, len(self.setup.sensors))
+
+    @cached_property
+    def lost_link_ns(self) -> Int64s:
+        """int64[n links]: when each link was lost."""
+        return self._lost_ns(FaultTarget.LINK, len(self.setup.links))
+
+    def _lost_ns(self, kind: FaultTarget, count: int) -> Int64s:
+        lost = np.full(count, NEVER_NS, np.int64)
+        for fault in self.setup.faults:
+            if fault.kind == kind and fault.time_ns <= self.trace.horizon_ns:
+                lost[fault.target] = min(int(lost[fault.target]), fault.time_ns)
+        return lost
+
+    # -- events
+
+    @cached_property
+    def _events(self) -> dict[int, list[EventRow]]:
+        table = self.trace.events
+        rows: dict[int, list[EventRow]] = defaultdict(list)
+        columns = (table.kind.tolist(), table.time_ns.tolist(), table.job.tolist(), table.value.tolist())
+        for position, (kind, time_ns, job, value) in enumerate(zip(*columns, strict=True)):
+            rows[kind].append((time_ns, job, value, position))
+        return rows
+
+    def events(self, kind: EventKind) -> list[EventRow]:
+        """Events of one kind, in order."""
+        return self._events.get(kind, [])
+
+    def events_of_jobs(self, kind: EventKind) -> dict[int, list[EventRow]]:
+        """Events of one kind by job, in order."""
+        found: dict[int, list[EventRow]] = defaultdict(list)
+        for event in self.events(kind):
+            found[event[1]].append(event)
+        return found
+
+    # -- jobs
+
+    @cached_property
+    def by_task(self) -> Int64s:
+        """Rows of the job table ordered by task, then as they arrived."""
+        return np.argsort(self.task, kind="stable").astype(np.int64)
+
+    @cached_property
+    def jobs_of_task(self) -> list[Int64s]:
+        """Per task the rows of its jobs, in order."""
+        bounds = np.searchsorted(self.task[self.by_task], np.arange(len(self.setup.tasks) + 1))
+        return [self.by_task[first:last] for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+
+    @cached_property
+    def end_ns(self) -> Int64s:
+        """int64[n jobs]: instant at which the job left its task's backlog; NEVER_NS for unfinished ones.
+
+        Of an aborted or skipped job that no event tells about, the arrival.
+        """
+        jobs = self.trace.jobs
+        end_ns = np.full(len(jobs), NEVER_NS, np.int64)
+        status = jobs.status
+        completed = status == JobStatus.COMPLETED
+        end_ns[completed] = jobs.finish_ns[completed]
+        lost = status == JobStatus.LOST
+        end_ns[lost] = np.maximum(self.lost_row_ns[self.row[lost]], jobs.arrival_ns[lost])
+        other = (status == JobStatus.SUPPRESSED) | (status == JobStatus.ABORTED) | (status == JobStatus.SKIPPED)
+        end_ns[other] = jobs.arrival_ns[other]
+        for kind, wanted in ((EventKind.ABORT, JobStatus.ABORTED), (EventKind.SKIP, JobStatus.SKIPPED)):
+            for time_ns, job, _, _ in self.events(kind):
+                if status[job] == wanted:
+                    end_ns[job] = time_ns
+        return end_ns
+
+    @cached_property
+    def before(self) -> Int64s:
+        """int64[n jobs]: the job of the same task that arrived before, -1 for the first."""
+        before = np.full(len(self.task), -1, np.int64)
+        if len(self.task):
+            ordered = self.by_task
+            same = self.task[ordered[1:]] == self.task[ordered[:-1]]
+            before[ordered[1:][same]] = ordered[:-1][same]
+        return before
+
+    @cached_property
+    def head_ns(self) -> Int64s:
+        """int64[n jobs]: from when on it is released and the oldest of its task."""
+        head_ns = self.trace.jobs.release_ns.astype(np.int64).copy()
+        for mine in self.jobs_of_task:
+            if len(mine) > 1:
+                ends = np.maximum.accumulate(self.end_ns[mine])
+                head_ns[mine[1:]] = np.maximum(head_ns[mine[1:]], ends[:-1])
+        return head_ns
+
+    # -- slices
+
+    @cached_property
+    def slices_by_job(self) -> Int64s:
+        """Rows of the slice table ordered by job, then time; those of no job come first."""
+        slices = self.trace.slices
+        return np.lexsort((slices.end_ns, slices.start_ns, slices.job)).astype(np.int64)
+
+    @cached_property
+    def slices_by_core(self) -> Int64s:
+        """Rows of the slice table ordered by core, then time."""
+        slices = self.trace.slices
+        return np.lexsort((slices.end_ns, slices.start_ns, slices.processor)).astype(np.int64)
+
+    @cached_property
+    def _progress(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Starts, ends and executed time before each execution slice, by job; and where those of each job begin."""
+        slices, order = self.trace.slices, self.slices_by_job
+        order = order[(slices.kind[order] == SliceKind.EXECUTE) & (slices.job[order] >= 0)]
+        length = slices.end_ns[order] - slices.start_ns[order]
+        total = np.cumsum(length) - length
+        job = slices.job[order]
+        bounds = np.searchsorted(job, np.arange(len(self.task) + 1))
+        if len(order):
+            total = total - total[np.minimum(bounds[job], len(order) - 1)]
+        return slices.start_ns[order].tolist(), slices.end_ns[order].tolist(), total.tolist(), bounds.tolist()
+
+    def executed_at(self, job: int, time_ns: int) -> int:
+        """Executed time of a job at an instant."""
+        starts, ends, before, bounds = self._progress
+        place = bisect_right(starts, time_ns, bounds[job], bounds[job + 1]) - 1
+        if place < bounds[job]:
+            return 0
+        return before[place] + min(time_ns, ends[place]) - starts[place]
+
+    def reached_ns(self, job: int, executed_ns: int) -> int:
+        """First instant at which a job had executed that long, NEVER_NS when it never did; its start for 0."""
+        starts, ends, before, bounds = self._progress
+        if executed_ns <= 0:
+            return int(self.trace.jobs.start_ns[job])
+        place = bisect_left(before, executed_ns, bounds[job], bounds[job + 1]) - 1
+        if place < bounds[job]:
+            return NEVER_NS
+        reached = starts[place] + executed_ns - before[place]
+        return reached if reached <= ends[place] else NEVER_NS
+
+    def execution_of(self, job: int) -> Iterator[tuple[int, int, int]]:
+        """Execution slices of a job: start, end, executed time at the start."""
+        starts, ends, before, bounds = self._progress
+        for place in range(bounds[job], bounds[job + 1]):
+            yield starts[place], ends[place], before[place]
+
+    @cached_property
+    def first_slice_ns(self) -> Int64s:
+        """int64[n jobs]: begin of the first slice of any kind, -1 for none."""
+        return self._over_slices(self.trace.slices.start_ns, first=True)
+
+    @cached_property
+    def last_slice_ns(self) -> Int64s:
+        """int64[n jobs]: end of the last slice of any kind, -1 for none."""
+        return self._over_slices(self.trace.slices.end_ns, first=False)
+
+    def _over_slices(self, column: npt.NDArray[np.int64], first: bool) -> Int64s:
+        found = np.full(len(self.task), -1, np.int64)
+        order = self.slices_by_job
+        order = order[self.trace.slices.job[order] >= 0]
+        rows = order[::-1] if first else order
+        found[self.trace.slices.job[rows]] = column[rows]
+        return found
+
+    @cached_property
+    def executed_ns(self) -> Int64s:
+        """int64[n jobs]: sum of the execution slices."""
+        slices = self.trace.slices
+        mine = (slices.kind == SliceKind.EXECUTE) & (slices.job >= 0)
+        executed = np.zeros(len(self.task), np.int64)
+        np.add.at(executed, slices.job[mine], slices.end_ns[mine] - slices.start_ns[mine])
+        return executed
+
+    @cached_property
+    def started(self) -> Bools:
+        """bool[n jobs]: whether the job ever had a core."""
+        return np.asarray(self.trace.jobs.start_ns >= 0)

@@ -1,0 +1,97 @@
+"""Budgets, servers, deadlines, criticality: phase 4 (semantics 8 and 9)."""
+
+from __future__ import annotations
+
+from oracle.program import abort
+from oracle.servers import enforced_budget, has_server, replenish
+from oracle.state import Job, State
+
+from rt_sched.lowering.machine_input import DeadlineAction, OverrunAction
+
+
+def expiries(s: State) -> None:
+    for jobs in s.backlog:
+        for job in list(jobs):
+            if job.unfinished:
+                budget(s, job)
+    for processor, entry in enumerate(s.entry):
+        if entry is not None and entry[1] == s.now:
+            s.entry[processor] = None
+    for jobs in s.backlog:
+        for job in list(jobs):
+            if job.unfinished and job.deadline == s.now:
+                deadline(s, job)
+
+
+def budget(s: State, job: Job) -> None:
+    row = s.row(job)
+    entry = s.entry[row.processor]
+    entry_ends = entry is not None and entry[0] is job and entry[1] == s.now
+    if entry_ends or (row.budget_ns is not None and job.executed >= row.budget_ns):
+        s.met["entry ends with work left"] += entry_ends
+        if not job.overrun:
+            job.overrun = True
+            s.tell("OVERRUN", job)
+    if entry_ends:
+        s.leave_core(job)
+        if job.held:
+            s.met["entry ends inside a section"] += 1
+        act(s, job)
+    if row.budget_ns is not None and job.unfinished:
+        if has_server(s, job):
+            if s.backlog[job.task][0] is job:
+                replenish(s, job)
+        elif job.executed >= enforced_budget(s, job):
+            if not job.held:
+                act(s, job)
+            else:
+                s.met["enforcement waits for unlock"] += 1
+    if job.unfinished and row.low_budget_ns is not None and job.executed >= row.low_budget_ns:
+        switch_to_high(s, row.processor, job)
+
+
+def act(s: State, job: Job) -> None:
+    """The overrun action, once a job."""
+    action = s.row(job).overrun_action
+    if job.enforced or action in (OverrunAction.LOG, OverrunAction.THROTTLE):
+        return
+    job.enforced = True
+    s.tell("ENFORCE", job, int(action))
+    s.met[f"overrun {action.name}"] += 1
+    if action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER):
+        abort(s, job)
+    elif action == OverrunAction.SKIP_NEXT:
+        s.suppress_next[job.task] = True
+    else:
+        s.degrade_next[job.task] = True
+
+
+def switch_to_high(s: State, processor: int, cause: Job) -> None:
+    if s.high[processor]:
+        return
+    s.high[processor] = True
+    s.tell("HIGH", cause)
+    for job in s.live():
+        row = s.row(job)
+        if job.unfinished and row.processor == processor and not row.high_criticality:
+            s.met["LO job aborted"] += 1
+            abort(s, job)
+
+
+def back_to_low(s: State) -> None:
+    for processor, high in enumerate(s.high):
+        if high and not any(s.processor(job) == processor for job in s.live()):
+            s.high[processor] = False
+            s.tell("LOW", processor=processor)
+
+
+def deadline(s: State, job: Job) -> None:
+    job.missed = True
+    s.met["missed"] += 1
+    s.met["missed before release"] += not job.released
+    action = s.row(job).deadline_action
+    s.met[f"deadline {action.name}"] += 1
+    if action == DeadlineAction.ABORT:
+        abort(s, job)
+    elif action == DeadlineAction.SKIP_NEXT:
+        s.suppress_next[job.task] = True
