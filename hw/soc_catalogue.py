@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from rt_sched.model import PEKind, Policy, ProcessingElement
@@ -15,7 +15,7 @@ MHZ = 1_000_000
 class PowerMode:
     """One power mode. `online_cores`: per processing element, where fewer than all are on.
 
-    The maximum clocks are in hertz; None means that the mode does not cap them.
+    The maximum clocks are in hertz, at which the elements run in this mode; None where that is not known.
     """
 
     name: str
@@ -38,10 +38,11 @@ class SocModel:
 
 
 def processing_elements_in(soc: SocModel, power_mode: str) -> tuple[ProcessingElement, ...]:
-    """The processing elements with the cores that `power_mode` leaves on; raises KeyError for an unknown mode."""
-    online = soc.power_modes[power_mode].online_cores
+    """The processing elements with the cores that `power_mode` leaves on, at its clocks; KeyError for unknown modes."""
+    mode = soc.power_modes[power_mode]
+    max_hz = {PEKind.CPU: mode.cpu_max_hz, PEKind.GPU: mode.gpu_max_hz, PEKind.DLA: mode.dla_max_hz}
     return tuple(
-        ProcessingElement(pe.name, pe.kind, online.get(pe.name, pe.cores), pe.policy, pe.preemptive)
+        replace(pe, cores=mode.online_cores.get(pe.name, pe.cores), frequency_hz=max_hz.get(pe.kind))
         for pe in soc.processing_elements
     )
 
@@ -63,7 +64,7 @@ AGX_ORIN = SocModel(
         ProcessingElement("dla1", PEKind.DLA, 1, Policy.FIXED_PRIORITY, preemptive=False),
     ),
     power_modes=_modes(
-        PowerMode("MAXN", {"cpu": 12}),
+        PowerMode("MAXN", {"cpu": 12}, cpu_max_hz=2_201_600_000, gpu_max_hz=1_300_500_000, dla_max_hz=1600 * MHZ),
         PowerMode("50W", {"cpu": 12}, cpu_max_hz=1_497_600_000, gpu_max_hz=816 * MHZ, dla_max_hz=1_369_600_000),
         PowerMode("30W", {"cpu": 8}, cpu_max_hz=1728 * MHZ, gpu_max_hz=612 * MHZ, dla_max_hz=1_369_600_000),
         PowerMode(

@@ -6,6 +6,7 @@ Rounding is named by direction: a worst-case execution time rounds up, a deadlin
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
 NS_PER_US = 1_000
@@ -15,20 +16,28 @@ NS_PER_S = 1_000_000_000
 #: Largest time that any input may state: 2**62 - 1 ns, about 146 years. Sums of two stay inside int64.
 MAX_TIME_NS = 2**62 - 1
 
-_TIME_UNITS = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S, "min": 60 * NS_PER_S}
-_RATE_UNITS = {
+TIME_UNITS = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S, "min": 60 * NS_PER_S}
+RATE_UNITS = {
     "mHz": Fraction(1, 1000),
     "Hz": Fraction(1),
     "kHz": Fraction(1000),
     "MHz": Fraction(10**6),
     "GHz": Fraction(10**9),
 }
-_SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+BANDWIDTH_UNITS: Mapping[str, Fraction] = {
+    **{f"{prefix}bit/s": Fraction(size, 8) for prefix, size in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))},
+    **{f"{prefix}B/s": Fraction(size) for prefix, size in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))},
+}
+DRIFT_UNITS: Mapping[str, int | Fraction] = {"ppm": 1, "ppb": Fraction(1, 1000)}
+VOLTAGE_UNITS = {"V": 10**6, "mV": 10**3}
 
-_QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:_\d+)*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?(?:/\d+)?)\s*([A-Za-zµ]*)\s*")
+_QUANTITY = re.compile(
+    r"\s*([+-]?(?:\d+(?:_\d+)*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?(?:/\d+)?)\s*((?:[A-Za-zµ]+(?:/[A-Za-z]+)?)?)\s*"
+)
 
 
-def parse_quantity(text: str, units: dict[str, int] | dict[str, Fraction], kind: str) -> Fraction:
+def parse_quantity(text: str, units: Mapping[str, int | Fraction], kind: str) -> Fraction:
     """The exact value of `text`, such as "2.5us" or "30000/1001 Hz", in the base unit of `units`.
 
     Raises ValueError with the valid units when the text has no unit, an unknown one or no number.
@@ -51,17 +60,32 @@ def parse_quantity(text: str, units: dict[str, int] | dict[str, Fraction], kind:
 
 def parse_time(text: str) -> Fraction:
     """An exact time in nanoseconds (may have a fraction of one); raises ValueError."""
-    return parse_quantity(text, _TIME_UNITS, "time")
+    return parse_quantity(text, TIME_UNITS, "time")
 
 
 def parse_rate_hz(text: str) -> Fraction:
     """An exact rate in hertz, such as 30, 30000/1001; raises ValueError."""
-    return parse_quantity(text, _RATE_UNITS, "rate")
+    return parse_quantity(text, RATE_UNITS, "rate")
 
 
-def parse_size_bytes(text: str) -> int:
-    """A size in bytes, rounded up; raises ValueError."""
-    return ceil_int(parse_quantity(text, _SIZE_UNITS, "size"))
+def parse_size(text: str) -> Fraction:
+    """An exact size in bytes (may have a fraction of one); raises ValueError."""
+    return parse_quantity(text, SIZE_UNITS, "size")
+
+
+def parse_bandwidth_bytes_per_s(text: str) -> Fraction:
+    """An exact bandwidth in bytes a second; raises ValueError."""
+    return parse_quantity(text, BANDWIDTH_UNITS, "bandwidth")
+
+
+def parse_drift_ppm(text: str) -> Fraction:
+    """An exact clock drift in parts per million; raises ValueError."""
+    return parse_quantity(text, DRIFT_UNITS, "drift")
+
+
+def parse_voltage_uv(text: str) -> Fraction:
+    """An exact voltage in microvolts; raises ValueError."""
+    return parse_quantity(text, VOLTAGE_UNITS, "voltage")
 
 
 def floor_int(value: Fraction) -> int:

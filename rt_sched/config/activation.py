@@ -5,82 +5,115 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from rt_sched.config import fields
+from rt_sched.config import fields, quantities
 from rt_sched.config.edges import InputDraft
-from rt_sched.config.fields import Table
 from rt_sched.config.problems import Problems, lacking, listed
+from rt_sched.config.table import Choice, Key, Spec, Table
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.model import Edge, EdgeKind, Join, OnMessage, Periodic
+from rt_sched.model import Activation, Edge, EdgeKind, Join, OnMessage, Periodic, Sporadic
+from rt_sched.units import format_ns
 
-_ACTIVATION_KEYS = ("rate", "period", "offset", "on", "join", "tolerance")
-_FORMS = ("rate", "period", "on", "join")
+_FORMS = ("rate", "period", "min_separation", "on", "join")
 _FORMS_SHOWN = "{rate: 30Hz}, {period: 33ms}, {on: INPUT}, {join: any} or {join: all, tolerance: 20ms}"
 _STAND_IN_RATE_HZ = Fraction(1)
+
+ACTIVATION = Spec(
+    "activation",
+    "an activation",
+    (
+        Key("rate", quantities.rate, "Periodic, at an exact rate.", _STAND_IN_RATE_HZ),
+        Key("period", quantities.period_as_rate, "Periodic, at an exact period.", _STAND_IN_RATE_HZ),
+        Key("offset", quantities.time_up_or_zero, "First arrival, on the device's clock.", 0, "0ns"),
+        Key("on", fields.text, "The input whose messages activate; the others are read."),
+        Key(
+            "join",
+            fields.one_of((Join.ANY.value, Join.ALL.value), "join"),
+            "Each message of any queue activates, or those of all queues that are paired by capture stamp.",
+        ),
+        Key("tolerance", quantities.time_up_or_zero, "Largest difference of stamps that join: all pairs.", 0),
+        Key("min_separation", quantities.time_down, "Sporadic: the least distance of arrivals.", 1),
+        Key(
+            "max_separation", quantities.time_down, "Sporadic: the largest distance.", default_text="as dense as may be"
+        ),
+        Key("jitter", quantities.time_up_or_zero, "Largest delay from arrival to release.", 0, "0ns"),
+    ),
+    (Choice(_FORMS, required=True),),
+)
 
 
 def read_activation(
     node: Node | None, inputs: Sequence[InputDraft], task_key: Node, problems: Problems
-) -> Periodic | OnMessage | None:
+) -> Activation | None:
     """The activation as written, or the only possible one; None after a problem."""
     if node is None:
-        return _activation_by_default(inputs, task_key, problems)
-    table = Table(node, "an activation", _ACTIVATION_KEYS, problems)
-    present = table.exclusive(_FORMS)
-    if not present:
+        return _activation_by_default(inputs, task_key, 0, problems)
+    table = Table(node, ACTIVATION, problems)
+    form = table.chosen(*_FORMS)
+    jitter_ns: int = table.read("jitter")
+    if form is None:
+        if table.get("jitter") is not None and len(table.node.entries) == 1:
+            return _activation_by_default(inputs, task_key, jitter_ns, problems)
         if table.is_mapping:
             problems.add(node, f"say what makes jobs arrive: {_FORMS_SHOWN}")
         return None
-    form = present[0]
+    if form != "min_separation":
+        table.refuse("max_separation", "a largest separation belongs to min_separation")
+    if form != "join":
+        table.refuse("tolerance", "a tolerance belongs to join: all")
     if form in ("rate", "period"):
-        _refuse(table, "tolerance", "a tolerance belongs to join: all")
-        reader = fields.rate if form == "rate" else fields.period_as_rate
-        rate_hz = table.read(form, reader, _STAND_IN_RATE_HZ)
-        return Periodic(rate_hz, table.read("offset", fields.time_up_or_zero, 0))
-    _refuse(table, "offset", "an offset belongs to a rate or a period; messages set their own time")
-    return _read_on(table, inputs) if form == "on" else _read_join(table)
+        return Periodic(table.read(form), table.read("offset"), jitter_ns)
+    if form == "min_separation":
+        return _read_sporadic(table, jitter_ns)
+    table.refuse("offset", "an offset belongs to a rate or a period; messages set their own time")
+    return _read_on(table, inputs, jitter_ns) if form == "on" else _read_join(table, jitter_ns)
 
 
-def _activation_by_default(inputs: Sequence[InputDraft], task_key: Node, problems: Problems) -> OnMessage | None:
+def _activation_by_default(
+    inputs: Sequence[InputDraft], task_key: Node, jitter_ns: int, problems: Problems
+) -> OnMessage | None:
     candidates = [draft for draft in inputs if draft.required] or list(inputs)
     if len(candidates) == 1:
-        return OnMessage(Join.LATEST, candidates[0].name)
+        return OnMessage(Join.LATEST, candidates[0].name, jitter_ns=jitter_ns)
     found = "has no input" if not inputs else f"has {len(candidates)} inputs that could activate it"
     problems.add(task_key, f"the task {found}; add 'activation': {_FORMS_SHOWN}")
     return None
 
 
-def _read_on(table: Table, inputs: Sequence[InputDraft]) -> OnMessage | None:
-    _refuse(table, "tolerance", "a tolerance belongs to join: all")
+def _read_sporadic(table: Table, jitter_ns: int) -> Sporadic:
+    least: int = table.read("min_separation")
+    largest: int | None = table.read("max_separation")
+    node = table.get("max_separation")
+    if node is not None and largest is not None and largest < least:
+        table.problems.add(node, f"the largest separation {node.shown} is below the least, {format_ns(least)}")
+    return Sporadic(least, largest, table.read("offset"), jitter_ns)
+
+
+def _read_on(table: Table, inputs: Sequence[InputDraft], jitter_ns: int) -> OnMessage | None:
     names = [draft.name for draft in inputs]
-    primary = table.read("on", fields.text, None)
+    primary: str | None = table.read("on")
     node = table.get("on")
     if primary is None or node is None:
         return None
     if primary not in names:
         table.problems.add(node, lacking("this task", "input", primary, names))
         return None
-    return OnMessage(Join.LATEST, primary)
+    return OnMessage(Join.LATEST, primary, jitter_ns=jitter_ns)
 
 
-def _read_join(table: Table) -> OnMessage | None:
-    word = table.read("join", fields.one_of((Join.ANY.value, Join.ALL.value), "join"), None)
+def _read_join(table: Table, jitter_ns: int) -> OnMessage | None:
+    word: str | None = table.read("join")
     if word is None:
         return None
     join = Join(word)
     if join is Join.ANY:
-        _refuse(table, "tolerance", "a tolerance belongs to join: all")
-        return OnMessage(join)
+        table.refuse("tolerance", "a tolerance belongs to join: all")
+        return OnMessage(join, jitter_ns=jitter_ns)
     table.need("tolerance", "tolerance: 20ms, the largest difference of capture stamps that it pairs")
-    return OnMessage(join, tolerance_ns=table.read("tolerance", fields.time_up_or_zero, 0))
-
-
-def _refuse(table: Table, key: str, reason: str) -> None:
-    if table.get(key) is not None:
-        table.problems.add(table.key(key), reason)
+    return OnMessage(join, tolerance_ns=table.read("tolerance"), jitter_ns=jitter_ns)
 
 
 def choose_edges(
-    activation: Periodic | OnMessage | None, inputs: Sequence[InputDraft], task_key: Node, problems: Problems
+    activation: Activation | None, inputs: Sequence[InputDraft], task_key: Node, problems: Problems
 ) -> dict[str, Edge]:
     """Input name -> edge: as written, else a queue of one where messages activate and a register elsewhere."""
     edges = {draft.name: draft.edge or _default_edge(activation, draft) for draft in inputs}
@@ -103,7 +136,7 @@ def choose_edges(
     return edges
 
 
-def _default_edge(activation: Periodic | OnMessage | None, draft: InputDraft) -> Edge:
+def _default_edge(activation: Activation | None, draft: InputDraft) -> Edge:
     activates = isinstance(activation, OnMessage) and (
         activation.primary == draft.name
         or activation.join is Join.ANY
@@ -113,7 +146,7 @@ def _default_edge(activation: Periodic | OnMessage | None, draft: InputDraft) ->
 
 
 def activating_sources(
-    activation: Periodic | OnMessage | None, inputs: Sequence[InputDraft], edges: Mapping[str, Edge]
+    activation: Activation | None, inputs: Sequence[InputDraft], edges: Mapping[str, Edge]
 ) -> list[str]:
     """The sensors and tasks whose messages make jobs arrive, in file order, each once per input."""
     if not isinstance(activation, OnMessage):

@@ -4,14 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rt_sched.config import fields
-from rt_sched.config.fields import Table
+from rt_sched.config import fields, quantities
 from rt_sched.config.problems import Problems, listed, quoted, unknown
+from rt_sched.config.table import Key, Spec, Table, named_entries
 from rt_sched.config.tasks import TaskDraft
+from rt_sched.config.value import list_of
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.model import CauseEffectChain, Sensor
+from rt_sched.model import CauseEffectChain, Communication, Sensor
 
-_CHAIN_KEYS = ("path", "max_reaction", "max_latency", "max_data_age")
+CHAIN = Spec(
+    "chain",
+    "a chain",
+    (
+        Key(
+            "path",
+            list_of(fields.WORD, 2),
+            "A sensor, then tasks.",
+            required=True,
+            example="path: [front_wide, detect, brake]",
+        ),
+        Key("max_reaction", quantities.time_down, "Limit from an event to the output that reflects it."),
+        Key("max_latency", quantities.time_down, "Limit from a capture stamp to the output that uses it."),
+        Key("max_data_age", quantities.time_down, "Limit of the age of the data behind an output."),
+        Key(
+            "communication",
+            fields.choice(Communication, "communication"),
+            "Of those of its tasks that do not say their own.",
+            Communication.IMPLICIT,
+            "implicit",
+        ),
+    ),
+)
 
 
 def read_chains(
@@ -20,22 +43,23 @@ def read_chains(
     """The chains in file order, each checked to be connected."""
     if node is None:
         return ()
-    named = fields.named_entries(node, "chains", problems)
+    named = named_entries(node, "chains", problems)
     return tuple(_read_chain(name, entry.value, sensors, tasks, problems) for name, entry in named)
 
 
 def _read_chain(
     name: str, node: Node, sensors: Mapping[str, Sensor], tasks: Mapping[str, TaskDraft], problems: Problems
 ) -> CauseEffectChain:
-    table = Table(node, "a chain", _CHAIN_KEYS, problems)
-    path_node = table.need("path", "path: [front_wide, detect, brake]")
+    table = Table(node, CHAIN, problems)
+    path_node = table.get("path")
     path = _read_path(path_node, sensors, tasks, problems) if path_node else ()
     return CauseEffectChain(
         name=name,
         path=path,
-        max_reaction_ns=table.read("max_reaction", fields.time_down, None),
-        max_latency_ns=table.read("max_latency", fields.time_down, None),
-        max_data_age_ns=table.read("max_data_age", fields.time_down, None),
+        max_reaction_ns=table.read("max_reaction"),
+        max_latency_ns=table.read("max_latency"),
+        max_data_age_ns=table.read("max_data_age"),
+        communication=table.read("communication"),
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rt_sched.config import fields
-from rt_sched.config.fields import Table
+from rt_sched.config import fields, quantities
 from rt_sched.config.problems import Problems, closest, lacking, listed, unknown
+from rt_sched.config.table import Key, Spec, Table, mapping_of, named_entries
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.messages import EncodedImage, ImuSample, PointCloud
 from rt_sched.model import Edge, EdgeKind, Overflow, SensorKind
@@ -15,8 +15,50 @@ from rt_sched.ports import StageDescription
 
 MAX_QUEUE_DEPTH = 65_536
 
-_INPUT_KEYS = ("from", "edge", "required")
-_EDGE_KEYS = ("queue", "overflow")
+QUEUE = Spec(
+    "queue_edge",
+    "an edge",
+    (
+        Key(
+            "queue",
+            fields.integer(1, MAX_QUEUE_DEPTH),
+            "Messages that may wait.",
+            1,
+            required=True,
+            example="queue: 2; a register is written edge: latest",
+        ),
+        Key(
+            "overflow",
+            fields.choice(Overflow, "overflow rule"),
+            "What a full queue loses.",
+            Overflow.DROP_OLDEST,
+            "drop_oldest",
+        ),
+    ),
+)
+INPUT = Spec(
+    "input",
+    "an input",
+    (
+        Key(
+            "from",
+            fields.WORD,
+            "A sensor or task, or its output as task.output.",
+            required=True,
+            example="from: front_wide",
+        ),
+        Key(
+            "edge",
+            {"anyOf": [{"enum": [kind.value for kind in EdgeKind]}, {"$spec": QUEUE}]},
+            "How messages wait: in a register or a queue.",
+            default_text="a queue of one where messages activate, else latest",
+        ),
+        Key("required", fields.boolean, "Whether a job without a message is skipped.", True, "true"),
+        Key("link", fields.WORD, "The link that carries the messages.", default_text="none: visible at once"),
+        Key("size", quantities.size_bytes, "Size of a message on the link.", default_text="that of the producer"),
+    ),
+)
+INPUTS_SCHEMA = mapping_of({"anyOf": [fields.WORD, {"$spec": INPUT}]})
 
 #: What each kind of sensor delivers.
 SENSOR_MESSAGES: Mapping[SensorKind, type] = {
@@ -49,40 +91,56 @@ class InputDraft:
     edge: Edge | None
     edge_node: Node | None
     required: bool
+    link: str | None = None
+    link_node: Node | None = None
+    size_bytes: int | None = None
+    size_node: Node | None = None
 
 
 def read_inputs(node: Node | None, problems: Problems) -> tuple[InputDraft, ...]:
     """The inputs of one task in file order."""
     if node is None:
         return ()
-    named = fields.named_entries(node, "inputs", problems)
+    named = named_entries(node, "inputs", problems)
     return tuple(_read_input(name, entry.key, entry.value, problems) for name, entry in named)
 
 
 def _read_input(name: str, key: Node, node: Node, problems: Problems) -> InputDraft:
-    source_node: Node | None = node
-    edge, edge_node, required = None, None, True
-    if node.is_mapping:
-        table = Table(node, "an input", _INPUT_KEYS, problems)
-        source_node = table.need("from", "from: front_wide")
-        edge_node = table.get("edge")
-        edge = table.read("edge", _read_edge, None)
-        required = table.read("required", fields.boolean, True)
-    elif node.is_sequence:
-        problems.add(node, "an input is the name of a sensor or task, not a list; such as image: front_wide")
-        source_node = None
-    text = fields.text(source_node, problems) if source_node else None
-    source, dot, port = (text or "").partition(".")
-    return InputDraft(name, key, source, port if dot else None, source_node or node, edge, edge_node, required)
+    if not node.is_mapping:
+        if node.is_sequence:
+            problems.add(node, "an input is the name of a sensor or task, not a list; such as image: front_wide")
+            return InputDraft(name, key, "", None, node, None, None, required=True)
+        source, port = _read_source(node, problems)
+        return InputDraft(name, key, source, port, node, None, None, required=True)
+    table = Table(node, INPUT, problems)
+    source_node, edge_node, link_node = table.get("from"), table.get("edge"), table.get("link")
+    source, port = ("", None) if source_node is None else _read_source(source_node, problems)
+    return InputDraft(
+        name,
+        key,
+        source,
+        port,
+        source_node or node,
+        None if edge_node is None else _read_edge(edge_node, problems),
+        edge_node,
+        table.read("required"),
+        None if link_node is None else fields.text(link_node, problems),
+        link_node,
+        table.read("size"),
+        table.get("size"),
+    )
+
+
+def _read_source(node: Node, problems: Problems) -> tuple[str, str | None]:
+    """Name and port of a producer as written; the name is empty when unreadable."""
+    source, dot, port = (fields.text(node, problems) or "").partition(".")
+    return source, port if dot else None
 
 
 def _read_edge(node: Node, problems: Problems) -> Edge | None:
     if node.is_mapping:
-        table = Table(node, "an edge", _EDGE_KEYS, problems)
-        table.need("queue", "queue: 2; a register is written edge: latest")
-        depth = table.read("queue", fields.integer(1, MAX_QUEUE_DEPTH), 1)
-        overflow = table.read("overflow", fields.choice(Overflow, "overflow rule"), Overflow.DROP_OLDEST)
-        return Edge(EdgeKind.QUEUE, depth, overflow)
+        table = Table(node, QUEUE, problems)
+        return Edge(EdgeKind.QUEUE, table.read("queue"), table.read("overflow"))
     kind = fields.choice(EdgeKind, "edge")(node, problems)
     return None if kind is None else Edge(kind)
 

@@ -1,36 +1,125 @@
-"""The key `execution` of a task: best case, worst case and what lies between."""
+"""The keys `execution`, `suspensions`, `preemption_points` and `budget` of a task."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from rt_sched import units
-from rt_sched.config import fields
-from rt_sched.config.fields import Table
-from rt_sched.config.problems import Problems
+from rt_sched.config import fields, quantities
+from rt_sched.config.problems import Problems, lacking
+from rt_sched.config.table import Key, Spec, Table
+from rt_sched.config.value import list_of
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.model import ExecutionTime
+from rt_sched.model import Budget, ExecutionTime, OverrunAction, PEKind, Suspension
+from rt_sched.units import format_ns
 
-_EXECUTION_KEYS = ("bcet", "wcet", "profile", "origin")
+_NO_PROFILE: tuple[Fraction, ...] = ()
+
+EXECUTION = Spec(
+    "execution",
+    "an execution time",
+    (
+        Key(
+            "bcet",
+            quantities.positive_time,
+            "Best case.",
+            default_text="the profile's first value, else the worst case",
+        ),
+        Key("wcet", quantities.positive_time, "Worst case.", required=True, example="wcet: 3ms"),
+        Key(
+            "profile",
+            list_of(quantities.POSITIVE_TIME, 2),
+            "Quantiles from probability 0 to 1 in equal steps.",
+            default_text="evenly from best to worst case",
+        ),
+        Key("memory", quantities.time_up_or_zero, "Part of every demand that no frequency changes.", 0, "0ns"),
+        Key(
+            "at", quantities.frequency, "Frequency at which the times hold.", default_text="that at the start of a run"
+        ),
+        Key("wcet_lo", quantities.time_down, "C_LO: what a HI task is assumed to need in LO mode."),
+        Key("origin", fields.text, "Where the figures come from.", "declared", "declared"),
+    ),
+)
+_KINDS = tuple(kind.value for kind in PEKind)
+#: Of one kind of processing element, or of each kind by its name.
+EXECUTION_SCHEMA = {
+    "anyOf": [
+        {"$spec": EXECUTION},
+        {
+            "type": "object",
+            "properties": {kind: {"$spec": EXECUTION} for kind in _KINDS},
+            "additionalProperties": False,
+        },
+    ]
+}
+
+SUSPENSION = Spec(
+    "suspension",
+    "a suspension",
+    (
+        Key(
+            "after", quantities.time_down, "Executed time after which a job waits.", required=True, example="after: 2ms"
+        ),
+        Key("min", quantities.time_up_or_zero, "Shortest wait.", 0, "0ns"),
+        Key("max", quantities.time_down, "Longest wait.", required=True, example="max: 5ms"),
+    ),
+)
+
+BUDGET = Spec(
+    "budget",
+    "a budget",
+    (
+        Key(
+            "limit",
+            quantities.time_down,
+            "Execution time that a job may use.",
+            default_text="on a table, that of its entry",
+        ),
+        Key("granularity", quantities.time_down, "Steps in which it is enforced.", 1, "1ns"),
+        Key(
+            "on_overrun",
+            fields.choice(OverrunAction, "overrun action"),
+            "What happens when it is used up.",
+            OverrunAction.LOG,
+            "log",
+        ),
+        Key("degraded", quantities.time_down, "What the next job needs at most after degrade."),
+    ),
+)
+BUDGET_SCHEMA = {"anyOf": [quantities.POSITIVE_TIME, {"$spec": BUDGET}]}
 
 
-def read_execution(node: Node, problems: Problems) -> ExecutionTime | None:
+def read_executions(node: Node, problems: Problems) -> dict[PEKind | None, ExecutionTime]:
+    """Execution time by kind of processing element; under None where the file gives one without a kind."""
+    if node.is_mapping and any(key in _KINDS for key in node.entries):
+        found: dict[PEKind | None, ExecutionTime] = {}
+        for key, entry in node.entries.items():
+            if key not in _KINDS:
+                problems.add(entry.key, lacking("an execution time by kind", "kind of processing element", key, _KINDS))
+                continue
+            time = _read_execution(entry.value, problems)
+            if time is not None:
+                found[PEKind(key)] = time
+        return found
+    time = _read_execution(node, problems)
+    return {} if time is None else {None: time}
+
+
+def _read_execution(node: Node, problems: Problems) -> ExecutionTime | None:
     """The execution time with bcet rounded down and all else up; None after a problem that leaves it unknown.
 
     Without `bcet` the best case is the profile's first value, or the worst case. Without `profile` the demand is
     spread evenly between both.
     """
-    table = Table(node, "an execution time", _EXECUTION_KEYS, problems)
-    wcet_node = table.need("wcet", "wcet: 3ms")
-    wcet = fields.positive_time(wcet_node, problems) if wcet_node else None
-    origin = table.read("origin", fields.text, "declared")
+    table = Table(node, EXECUTION, problems)
+    wcet_node, bcet_node, profile_node = table.get("wcet"), table.get("bcet"), table.get("profile")
+    wcet: Fraction | None = table.read("wcet")
+    rest = {key: table.read(key) for key in ("memory", "at", "wcet_lo", "origin")}
     if wcet_node is None or wcet is None:
         return None
-    no_profile: tuple[Fraction, ...] = ()
-    profile = table.read("profile", _read_profile, no_profile)
-    bcet = table.read("bcet", fields.positive_time, profile[0] if profile else wcet)
-    bcet_node = table.get("bcet")
-    profile_node = table.get("profile")
+    profile = _NO_PROFILE if profile_node is None else _read_profile(profile_node, problems) or _NO_PROFILE
+    bcet: Fraction = table.read("bcet") or (profile[0] if profile else wcet)
     if bcet_node is not None and bcet > wcet:
         problems.add(bcet_node, f"the best case {bcet_node.shown} is above the worst case {wcet_node.shown}")
         return None
@@ -47,9 +136,28 @@ def read_execution(node: Node, problems: Problems) -> ExecutionTime | None:
                 f"the profile starts at {profile_node.items[0].shown}, not at the best case {bcet_node.shown}",
             )
             return None
+    _check_parts(table, bcet, wcet, wcet_node)
     bcet_ns = units.floor_int(bcet)
-    rest = profile[1:] if profile else (wcet,)
-    return ExecutionTime(bcet_ns, units.ceil_int(wcet), (bcet_ns, *map(units.ceil_int, rest)), origin)
+    steps = profile[1:] if profile else (wcet,)
+    return ExecutionTime(
+        bcet_ns,
+        units.ceil_int(wcet),
+        (bcet_ns, *map(units.ceil_int, steps)),
+        rest["origin"],
+        memory_ns=rest["memory"],
+        frequency_hz=rest["at"],
+        wcet_lo_ns=rest["wcet_lo"],
+    )
+
+
+def _check_parts(table: Table, bcet: Fraction, wcet: Fraction, wcet_node: Node) -> None:
+    memory_node, low_node = table.get("memory"), table.get("wcet_lo")
+    if memory_node is not None and table.read("memory") > bcet:
+        best = format_ns(units.floor_int(bcet))
+        table.problems.add(memory_node, f"the memory-bound part {memory_node.shown} is above the best case {best}")
+    low: int | None = table.read("wcet_lo")
+    if low_node is not None and low is not None and low > wcet:
+        table.problems.add(low_node, f"C_LO {low_node.shown} is above the worst case {wcet_node.shown}")
 
 
 def _read_profile(node: Node, problems: Problems) -> tuple[Fraction, ...] | None:
@@ -59,7 +167,7 @@ def _read_profile(node: Node, problems: Problems) -> tuple[Fraction, ...] | None
     if len(items) < 2:
         problems.add(node, "a profile has at least two values: the quantiles from probability 0 to 1 in equal steps")
         return None
-    values = [fields.positive_time(item, problems) for item in items]
+    values = [quantities.positive_time(item, problems) for item in items]
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return None
@@ -68,3 +176,69 @@ def _read_profile(node: Node, problems: Problems) -> tuple[Fraction, ...] | None
             problems.add(item, f"the profile falls here: {items[index - 1].shown} is followed by {item.shown}")
             return None
     return tuple(known)
+
+
+def read_suspensions(node: Node | None, wcet_ns: int | None, problems: Problems) -> tuple[Suspension, ...]:
+    """The waits of a job in order of executed time. `wcet_ns`: None when not known."""
+    found: list[Suspension] = []
+    for item in () if node is None else fields.elements(node, "suspensions", problems) or ():
+        table = Table(item, SUSPENSION, problems)
+        after, longest = table.read("after"), table.read("max")
+        if after is None or longest is None:
+            continue
+        wait = Suspension(after, table.read("min"), longest)
+        if wait.min_ns > wait.max_ns:
+            problems.add(
+                item, f"the shortest wait {format_ns(wait.min_ns)} is above the longest {format_ns(wait.max_ns)}"
+            )
+        elif found and after <= found[-1].after_ns:
+            problems.add(item, "suspensions stand in order of 'after', each at another executed time")
+        elif wcet_ns is not None and after >= wcet_ns:
+            problems.add(
+                item, f"no job executes longer than {format_ns(wcet_ns)}, so none waits after {format_ns(after)}"
+            )
+        else:
+            found.append(wait)
+    return tuple(found)
+
+
+def read_preemption_points(node: Node | None, wcet_ns: int | None, problems: Problems) -> tuple[int, ...]:
+    """Executed times at which a job may be preempted, ascending."""
+    found: list[int] = []
+    for item in () if node is None else fields.elements(node, "preemption_points", problems) or ():
+        point = quantities.time_down(item, problems)
+        if point is None:
+            continue
+        if found and point <= found[-1]:
+            problems.add(item, "preemption points ascend")
+        elif wcet_ns is not None and point >= wcet_ns:
+            problems.add(item, f"no job executes longer than {format_ns(wcet_ns)}, so {item.shown} is never reached")
+        else:
+            found.append(point)
+    return tuple(found)
+
+
+def read_budget(node: Node | None, on_table: bool, problems: Problems) -> tuple[int | None, Budget]:
+    """The budget, None without one, and how it is enforced: short as a time, or as a mapping.
+
+    `on_table`: the task runs on a table, whose entries are budgets already.
+    """
+    if node is None:
+        return None, Budget()
+    if not node.is_mapping:
+        return quantities.time_down(node, problems), Budget()
+    table = Table(node, BUDGET, problems)
+    if not on_table:
+        table.need("limit", "limit: 5ms")
+    action: OverrunAction = table.read("on_overrun")
+    degraded: int | None = table.read("degraded")
+    if action is OverrunAction.DEGRADE and table.get("degraded") is None:
+        problems.add(table.place("on_overrun"), "degrade needs what the next job does at most, such as degraded: 1ms")
+    elif action is not OverrunAction.DEGRADE:
+        table.refuse("degraded", "'degraded' belongs to on_overrun: degrade")
+    return table.read("limit"), Budget(table.read("granularity"), action, degraded)
+
+
+def execution_on(kind: PEKind | None, times: Mapping[PEKind | None, ExecutionTime]) -> ExecutionTime | None:
+    """The time that holds on a kind of processing element."""
+    return times.get(kind) or times.get(None)

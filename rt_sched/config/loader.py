@@ -7,13 +7,18 @@ from pathlib import Path
 
 from hw.soc_catalogue import SOC_CATALOGUE, SocModel
 from rt_sched.config import fields
-from rt_sched.config.chains import read_chains
-from rt_sched.config.fields import Table
-from rt_sched.config.platform import read_devices
+from rt_sched.config.chains import CHAIN, read_chains
+from rt_sched.config.faults import FAULT, read_faults
+from rt_sched.config.links import LINK, check_link_use, read_links
+from rt_sched.config.modes import MODE, read_modes
+from rt_sched.config.placement import check_cycles
+from rt_sched.config.platform import DEVICE, read_devices
 from rt_sched.config.problems import Problems, unknown
-from rt_sched.config.safety import read_safety
-from rt_sched.config.sensors import read_sensors, sensor_producers
-from rt_sched.config.tasks import connect_tasks, read_tasks, task_producers
+from rt_sched.config.resources import RESOURCE, check_uses, read_resources
+from rt_sched.config.safety import SAFETY, read_safety
+from rt_sched.config.sensors import SENSOR, TRIGGER, read_sensors, read_triggers, sensor_producers
+from rt_sched.config.table import Key, Spec, Table, mapping_of
+from rt_sched.config.tasks import TASK, Surroundings, connect_tasks, read_tasks, task_producers
 from rt_sched.config.yaml_nodes import MAX_FILE_BYTES, Node, parse
 from rt_sched.model import System
 from rt_sched.ports import StageCatalogue
@@ -21,7 +26,50 @@ from rt_sched.ports import StageCatalogue
 FORMAT_VERSION = 1
 POLICIES = ("rms", "dm", "edf")
 
-_TOP_KEYS = ("rt_sched", "name", "policy", "devices", "sensors", "tasks", "chains", "safety")
+SYSTEM = Spec(
+    "system",
+    "a system file",
+    (
+        Key(
+            "rt_sched",
+            {"const": FORMAT_VERSION},
+            "Version of the file format.",
+            required=True,
+            example=f"rt_sched: {FORMAT_VERSION}, the version of the file format",
+        ),
+        Key("name", fields.name, "What the system is called.", "", required=True, example="name: quad_orin"),
+        Key("policy", fields.one_of(POLICIES, "policy"), "How priorities are assigned.", POLICIES[0], POLICIES[0]),
+        Key(
+            "devices",
+            mapping_of({"$spec": DEVICE}, 1),
+            "The computers.",
+            required=True,
+            example="devices: {orin-1: {soc: agx-orin}}",
+        ),
+        Key("links", mapping_of({"$spec": LINK}), "What connects devices."),
+        Key("triggers", mapping_of({"$spec": TRIGGER}), "Hardware signals that make sensors sample together."),
+        Key(
+            "sensors",
+            mapping_of({"$spec": SENSOR}),
+            "The sensors.",
+            required=True,
+            example="sensors: {front: {kind: camera, rate: 30Hz, ...}}",
+        ),
+        Key("resources", mapping_of({"$spec": RESOURCE}), "What only one job at a time may hold."),
+        Key(
+            "tasks",
+            mapping_of({"$spec": TASK}, 1),
+            "The tasks.",
+            required=True,
+            example="tasks: {detect: {stage: ..., runs_on: ...}}",
+        ),
+        Key("chains", mapping_of({"$spec": CHAIN}), "Paths from sensors through tasks, with limits."),
+        Key("modes", mapping_of({"$spec": MODE}, 1), "Ways to operate; a run begins in the first."),
+        Key("faults", mapping_of({"$spec": FAULT}), "Single faults that the system must survive."),
+        Key("safety", {"$spec": SAFETY}, "Which task commands, and what stands behind it."),
+    ),
+    other="x-",
+)
 
 
 def load_system(path: str | Path, *, stages: StageCatalogue, socs: Mapping[str, SocModel] = SOC_CATALOGUE) -> System:
@@ -55,33 +103,50 @@ def _load(
     if root is None:
         raise problems.error()
     top = _read_top(root, problems)
-    devices = read_devices(top.need("devices", "devices: {orin-1: {soc: agx-orin}}"), socs, problems)
-    sensors_node = top.need("sensors", "sensors: {front: {kind: camera, rate: 30Hz, ...}}")
-    sensor_drafts = read_sensors(sensors_node, devices, problems)
+    devices = read_devices(top.get("devices"), socs, problems)
+    links = read_links(top.get("links"), devices, problems)
+    triggers = read_triggers(top.get("triggers"), problems)
+    sensor_drafts = read_sensors(top.get("sensors"), devices, triggers, problems)
     sensors = {name: draft.sensor for name, draft in sensor_drafts.items()}
-    drafts = read_tasks(top.need("tasks", "tasks: {detect: {stage: ..., runs_on: ...}}"), devices, stages, problems)
+    resources = read_resources(top.get("resources"), problems)
+    drafts = read_tasks(top.get("tasks"), Surroundings(devices, resources, stages), problems)
     for name in drafts.keys() & sensors.keys():
         problems.add(drafts[name].key, f"{name!r} is a sensor too, in line {sensor_drafts[name].key.line}")
     producers = task_producers(drafts) | sensor_producers(sensor_drafts)
     tasks = connect_tasks(drafts, sensors, producers, problems)
+    check_link_use(drafts, sensors, links, problems)
+    check_uses([use for draft in drafts.values() for use in draft.uses], resources, problems)
+    places = {name: (draft.pe, draft.key) for name, draft in drafts.items()}
+    check_cycles(top.get("devices"), devices, places, problems)
     chains = read_chains(top.get("chains"), sensors, drafts, problems)
+    modes = read_modes(top.get("modes"), drafts, devices, socs, problems)
+    faults = read_faults(top.get("faults"), sensors, devices, links, drafts, modes, problems)
     safety = read_safety(top.get("safety"), drafts, problems)
-    name = top.read("name", fields.name, "")
-    policy = top.read("policy", fields.one_of(POLICIES, "policy"), POLICIES[0])
     problems.raise_if_any()
-    return System(name, tuple(devices.values()), tuple(sensors.values()), tasks, chains, safety, policy, str(base_dir))
+    return System(
+        name=top.read("name"),
+        devices=tuple(devices.values()),
+        sensors=tuple(sensors.values()),
+        tasks=tasks,
+        chains=chains,
+        safety=safety,
+        policy=top.read("policy"),
+        base_dir=str(base_dir),
+        resources=tuple(resources.values()),
+        links=tuple(links.values()),
+        triggers=tuple(triggers.values()),
+        modes=tuple(modes.values()),
+        fault_scenarios=faults,
+    )
 
 
 def _read_top(root: Node, problems: Problems) -> Table:
-    known = [*_TOP_KEYS, *(key for key in root.entries if key.startswith("x-"))]
-    for key, entry in root.entries.items():
-        if key not in known:
-            problems.add(entry.key, f"{unknown('section', key, _TOP_KEYS)}, and x-... for anchors")
-    top = Table(root, "a system file", list(root.entries), problems)
-    version = top.need("rt_sched", f"rt_sched: {FORMAT_VERSION}, the version of the file format")
+    top = Table(root, SYSTEM, problems)
+    version = top.get("rt_sched")
     if version is not None and fields.plain_number(version) != FORMAT_VERSION:
         problems.add(version, f"this program reads version {FORMAT_VERSION} of the file format, not {version.shown}")
-    top.need("name", "name: quad_orin")
+    for key in ("name", "policy"):
+        top.read(key)
     return top
 
 

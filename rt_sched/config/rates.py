@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rt_sched import units
-from rt_sched.model import Join, OnMessage, Periodic
+from rt_sched.model import Activation, Join, Periodic, Sporadic
 
 
 @dataclass(frozen=True, slots=True)
 class Activated:
     """What matters of a task here. `sources`: the sensors and tasks whose messages activate it."""
 
-    activation: Periodic | OnMessage | None
+    activation: Activation | None
     sources: Sequence[str]
 
 
@@ -46,6 +46,8 @@ def derive_rates(sensor_rates_hz: Mapping[str, Fraction], tasks: Mapping[str, Ac
 def _rate_of(task: Activated, rates: Mapping[str, Fraction]) -> Fraction | None:
     if isinstance(task.activation, Periodic):
         return task.activation.rate_hz
+    if isinstance(task.activation, Sporadic):
+        return Fraction(units.NS_PER_S, task.activation.min_separation_ns)
     source_rates = [rates[source] for source in task.sources if source in rates]
     if task.activation is None or not source_rates or len(source_rates) < len(task.sources):
         return None

@@ -4,24 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rt_sched.config import fields
-from rt_sched.config.fields import Table
+from rt_sched.config import fields, quantities
 from rt_sched.config.problems import Problems, listed, unknown
+from rt_sched.config.table import Key, Spec, Table
 from rt_sched.config.tasks import TaskDraft
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.messages import ArbiterDecision, Command
 from rt_sched.model import SafetyConcept
 
-_SAFETY_KEYS = ("arbiter", "primary", "backup", "command_deadline", "recovery_limit")
+SAFETY = Spec(
+    "safety_concept",
+    "the safety concept",
+    (
+        Key(
+            "arbiter",
+            fields.WORD,
+            "The task that decides.",
+            required=True,
+            example="arbiter: arbiter, the task that decides",
+        ),
+        Key(
+            "primary",
+            fields.WORD,
+            "The task whose command is normally used.",
+            required=True,
+            example="primary: decide, the task whose command is normally used",
+        ),
+        Key("backup", fields.WORD, "The task whose command is used otherwise."),
+        Key("command_deadline", quantities.time_down, "From capture stamp to command."),
+        Key("recovery_limit", quantities.time_down, "Within which the loss of a sensor or device is handled."),
+    ),
+)
 
 
 def read_safety(node: Node | None, tasks: Mapping[str, TaskDraft], problems: Problems) -> SafetyConcept | None:
     """The safety concept, or None where the file has none."""
     if node is None:
         return None
-    table = Table(node, "the safety concept", _SAFETY_KEYS, problems)
-    table.need("arbiter", "arbiter: arbiter, the task that decides")
-    table.need("primary", "primary: decide, the task whose command is normally used")
+    table = Table(node, SAFETY, problems)
     arbiter = _read_task(table, "arbiter", ArbiterDecision, tasks)
     primary = _read_task(table, "primary", Command, tasks)
     backup = _read_task(table, "backup", Command, tasks)
@@ -34,8 +54,8 @@ def read_safety(node: Node | None, tasks: Mapping[str, TaskDraft], problems: Pro
         arbiter=arbiter or "",
         primary=primary or "",
         backup=backup,
-        command_deadline_ns=table.read("command_deadline", fields.time_down, None),
-        recovery_limit_ns=table.read("recovery_limit", fields.time_down, None),
+        command_deadline_ns=table.read("command_deadline"),
+        recovery_limit_ns=table.read("recovery_limit"),
     )
 
 

@@ -8,43 +8,136 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from rt_sched.config import fields
-from rt_sched.config.activation import activating_sources, choose_edges, read_activation
-from rt_sched.config.edges import InputDraft, Producer, connect, mandatory_inputs, read_inputs, task_outputs
-from rt_sched.config.execution import read_execution
-from rt_sched.config.fields import Table
-from rt_sched.config.problems import Problems, lacking, listed, quoted, unknown
+from rt_sched.config import fields, quantities
+from rt_sched.config.activation import ACTIVATION, activating_sources, choose_edges, read_activation
+from rt_sched.config.edges import (
+    INPUTS_SCHEMA,
+    InputDraft,
+    Producer,
+    connect,
+    mandatory_inputs,
+    read_inputs,
+    task_outputs,
+)
+from rt_sched.config.execution import (
+    BUDGET_SCHEMA,
+    EXECUTION_SCHEMA,
+    SUSPENSION,
+    execution_on,
+    read_budget,
+    read_executions,
+    read_preemption_points,
+    read_suspensions,
+)
+from rt_sched.config.placement import element_of, every_pe, read_candidates, read_core, read_pe
+from rt_sched.config.problems import Problems, listed
 from rt_sched.config.rates import Activated, derive_rates, find_circles, separation_ns
+from rt_sched.config.resources import SECTIONS_SCHEMA, SectionUse, read_sections
+from rt_sched.config.stages import read_parameters, read_stage
+from rt_sched.config.table import Key, Spec, Table, named_entries
+from rt_sched.config.value import list_of, value
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.model import (
+    Activation,
+    Communication,
     Criticality,
+    CriticalityLevel,
     DeadlineAction,
     Device,
     Edge,
     ExecutionTime,
     Input,
-    OnMessage,
+    PEKind,
     Periodic,
+    Policy,
     Sensor,
+    SharedResource,
     Task,
 )
 from rt_sched.ports import StageCatalogue, StageDescription
 
 MAX_PRIORITY = 1_000_000
+MAX_WINDOW = 100_000
 
-_TASK_KEYS = (
-    "stage",
-    "runs_on",
-    "core",
-    "activation",
-    "inputs",
-    "execution",
-    "deadline",
-    "priority",
-    "budget",
-    "on_deadline",
-    "criticality",
-    "parameters",
+_MISS_LIMIT = r"\s*([0-9]{1,6})\s+of\s+([0-9]{1,6})\s*"
+
+
+@value({"type": "string", "pattern": f"^{_MISS_LIMIT}$"})
+def miss_limit(node: Node, problems: Problems) -> tuple[int, int] | None:
+    """(m, k): at most m deadline misses among any k consecutive jobs."""
+    match = re.fullmatch(_MISS_LIMIT, node.text, re.ASCII) if node.is_scalar else None
+    if match is None:
+        problems.add(node, f"expected a miss limit such as 1 of 10, found {node.shown}")
+        return None
+    misses, window = int(match[1]), int(match[2])
+    if misses < window <= MAX_WINDOW:
+        return misses, window
+    problems.add(node, f"{node.shown} limits nothing; write fewer misses than jobs, of at most {MAX_WINDOW} jobs")
+    return None
+
+
+TASK = Spec(
+    "task",
+    "a task",
+    (
+        Key("stage", fields.WORD, "The code it runs, module:Class.", default_text="none: the task is only modelled"),
+        Key("runs_on", fields.WORD, "Its processing element, device.element.", required=True),
+        Key("core", {"type": "integer", "minimum": 0}, "A fixed core.", default_text="the planner's choice"),
+        Key("candidates", fields.texts, "Further elements that a plan may move it to.", default_text="none"),
+        Key("activation", {"$spec": ACTIVATION}, "What makes jobs arrive.", default_text="messages on the only input"),
+        Key("inputs", INPUTS_SCHEMA, "What it reads, by the names of its inputs."),
+        Key(
+            "execution",
+            EXECUTION_SCHEMA,
+            "How long jobs take.",
+            required=True,
+            example="execution: {bcet: 1ms, wcet: 3ms}",
+        ),
+        Key("deadline", quantities.time_down, "From arrival.", default_text="the separation of arrivals"),
+        Key("priority", fields.integer(0, MAX_PRIORITY), "Rank before all tasks without one; lower is more urgent."),
+        Key("budget", BUDGET_SCHEMA, "Execution time that is watched or enforced.", default_text="none"),
+        Key(
+            "on_deadline",
+            fields.choice(DeadlineAction, "deadline action"),
+            "What happens to a job at its deadline.",
+            DeadlineAction.CONTINUE,
+            "continue",
+        ),
+        Key(
+            "criticality",
+            fields.choice(Criticality, "criticality"),
+            "Integrity level of ISO 26262.",
+            Criticality.QM,
+            "QM",
+        ),
+        Key(
+            "level",
+            fields.choice(CriticalityLevel, "criticality level"),
+            "Mixed-criticality level.",
+            default_text="HI for C and D, else LO",
+        ),
+        Key(
+            "suspensions", list_of({"$spec": SUSPENSION}), "Where jobs wait for something outside.", default_text="none"
+        ),
+        Key("critical_sections", SECTIONS_SCHEMA, "When jobs hold shared resources.", default_text="none"),
+        Key(
+            "preemption_points",
+            list_of(quantities.POSITIVE_TIME),
+            "Executed times for preemption: at_points.",
+            default_text="none: not preempted there",
+        ),
+        Key(
+            "communication",
+            fields.choice(Communication, "communication"),
+            "When jobs read and publish.",
+            default_text="that of its chains, else implicit",
+        ),
+        Key("miss_limit", miss_limit, "Weakly hard: misses allowed among consecutive jobs.", default_text="0 of 1"),
+        Key("start_latency", quantities.time_up_or_zero, "From a change to its mode to the first arrival.", 0, "0ns"),
+        Key("output_size", quantities.size_bytes, "Size of an output message on a link."),
+        Key("max_disparity", quantities.time_up_or_zero, "Largest difference of capture stamps read by a job."),
+        Key("parameters", {"type": "object"}, "Parameters of the stage."),
+    ),
 )
 _STAND_IN_RATE_HZ = Fraction(1)
 _STAND_IN_EXECUTION = ExecutionTime(1, 1, (1, 1))
@@ -54,55 +147,55 @@ _STAND_IN_EXECUTION = ExecutionTime(1, 1, (1, 1))
 class TaskDraft:
     """One task as written. `key`: its name's place in the file. `description` is None when the stage is not known.
 
-    `is_readable`: False when the whole task is no mapping, so that nothing more is known of it.
+    `is_readable`: False when the whole task is no mapping, so that nothing more is known of it. `details`: the fields
+    of `Task` that depend on no other task.
     """
 
     name: str
     key: Node
     is_readable: bool
-    stage: str
     description: StageDescription | None
-    parameters: tuple[tuple[str, Any], ...]
     pe: tuple[str, str]
-    core: int | None
     inputs: tuple[InputDraft, ...]
-    activation: Periodic | OnMessage | None
+    activation: Activation | None
     edges: Mapping[str, Edge]
-    execution: ExecutionTime
     deadline_ns: int | None
-    priority: int | None
-    budget_ns: int | None
-    deadline_action: DeadlineAction
-    criticality: Criticality
+    output_bytes: int | None
+    uses: tuple[SectionUse, ...]
+    details: Mapping[str, Any]
 
 
-def read_tasks(
-    node: Node | None, devices: Mapping[str, Device], stages: StageCatalogue, problems: Problems
-) -> dict[str, TaskDraft]:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a task may name: devices, resources, stages."""
+
+    devices: Mapping[str, Device]
+    resources: Mapping[str, SharedResource]
+    stages: StageCatalogue
+
+
+def read_tasks(node: Node | None, around: Surroundings, problems: Problems) -> dict[str, TaskDraft]:
     """First pass: name -> what the file says about the task, in file order."""
     if node is None:
         return {}
     if node.is_mapping and not node.entries:
         problems.add(node, "there is no task; write at least one")
+    example = {"runs_on": f"runs_on: {next(iter(every_pe(around.devices)), 'orin-1.cpu')}"}
     descriptions: dict[str, StageDescription | str] = {}
     drafts = {}
-    for name, entry in fields.named_entries(node, "tasks", problems):
-        table = Table(entry.value, "a task", _TASK_KEYS, problems)
-        drafts[name] = _read_task(name, entry.key, table, devices, stages, descriptions)
+    for name, entry in named_entries(node, "tasks", problems):
+        table = Table(entry.value, TASK, problems, example)
+        drafts[name] = _read_task(name, entry.key, table, around, descriptions)
     return drafts
 
 
 def _read_task(
-    name: str,
-    key: Node,
-    table: Table,
-    devices: Mapping[str, Device],
-    stages: StageCatalogue,
-    descriptions: dict[str, StageDescription | str],
+    name: str, key: Node, table: Table, around: Surroundings, descriptions: dict[str, StageDescription | str]
 ) -> TaskDraft:
     problems = table.problems
-    stage, description = _read_stage(table, stages, descriptions)
-    pe = _read_pe(table, devices)
+    stage, description = read_stage(table, around.stages, descriptions)
+    pe = read_pe(table.get("runs_on"), around.devices, problems)
+    element = element_of(pe, around.devices)
     inputs = read_inputs(table.get("inputs"), problems)
     # Where no input is written though the stage needs some, the missing inputs are the mistake, not the activation.
     lacks_inputs = not inputs and description is not None and bool(mandatory_inputs(description))
@@ -110,107 +203,79 @@ def _read_task(
     activation = None
     if activation_node is not None or (table.is_mapping and not lacks_inputs):
         activation = read_activation(activation_node, inputs, key, problems)
-    execution_node = table.need("execution", "execution: {bcet: 1ms, wcet: 3ms}")
-    execution = read_execution(execution_node, problems) if execution_node else None
+    execution_node = table.get("execution")
+    times = {} if execution_node is None else read_executions(execution_node, problems)
+    execution = execution_on(element.kind if element else None, times)
+    wcet_ns = execution.wcet_ns if execution else None
+    suspensions = read_suspensions(table.get("suspensions"), wcet_ns, problems)
+    sections = read_sections(table.get("critical_sections"), around.resources, suspensions, wcet_ns, problems)
+    candidates, candidate_nodes = read_candidates(table, pe, around.devices)
+    if execution_node is not None and times:
+        places = {pe: execution_node, **candidate_nodes} if element else dict(candidate_nodes)
+        _check_kinds(places, times, around.devices, problems)
+    budget_ns, budget = read_budget(
+        table.get("budget"), element is not None and element.policy is Policy.TABLE, problems
+    )
+    details = {
+        "stage": stage,
+        "parameters": read_parameters(table, stage, description, around.stages),
+        "execution": execution or _STAND_IN_EXECUTION,
+        "core": read_core(table, element),
+        "priority": table.read("priority"),
+        "budget_ns": budget_ns,
+        "budget": budget,
+        "deadline_action": table.read("on_deadline"),
+        "criticality": table.read("criticality"),
+        "candidates": candidates,
+        "execution_by_kind": tuple((kind, time) for kind, time in times.items() if kind is not None),
+        "miss_limit": table.read("miss_limit"),
+        "level": table.read("level"),
+        "suspensions": suspensions,
+        "sections": tuple(section for section, _ in sections),
+        "preemption_points_ns": read_preemption_points(table.get("preemption_points"), wcet_ns, problems),
+        "communication": table.read("communication"),
+        "start_latency_ns": table.read("start_latency"),
+        "max_disparity_ns": table.read("max_disparity"),
+    }
+    _check_level(table, execution, details)
+    kind = element.kind if element else None
     return TaskDraft(
         name=name,
         key=key,
         is_readable=table.is_mapping,
-        stage=stage,
         description=description,
-        parameters=_read_parameters(table, stage, description, stages),
         pe=pe,
-        core=_read_core(table, pe, devices),
         inputs=inputs,
         activation=activation,
         edges=choose_edges(activation, inputs, key, problems),
-        execution=execution or _STAND_IN_EXECUTION,
-        deadline_ns=table.read("deadline", fields.time_down, None),
-        priority=table.read("priority", fields.integer(0, MAX_PRIORITY), None),
-        budget_ns=table.read("budget", fields.time_down, None),
-        deadline_action=table.read(
-            "on_deadline", fields.choice(DeadlineAction, "deadline action"), DeadlineAction.CONTINUE
-        ),
-        criticality=table.read("criticality", fields.choice(Criticality, "criticality"), Criticality.QM),
+        deadline_ns=table.read("deadline"),
+        output_bytes=table.read("output_size"),
+        uses=tuple(SectionUse(name, pe, kind, section.resource, node) for section, node in sections),
+        details=details,
     )
 
 
-def _read_stage(
-    table: Table, stages: StageCatalogue, descriptions: dict[str, StageDescription | str]
-) -> tuple[str, StageDescription | None]:
-    node = table.need("stage", 'stage: "pipelines.camera:Preprocess"')
-    stage = fields.text(node, table.problems) if node else None
-    if node is None or stage is None:
-        return "", None
-    if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", stage, re.ASCII) is None:
-        message = f"{quoted(stage)} does not name a stage; write module:Class, such as pipelines.camera:Preprocess"
+def _check_kinds(
+    places: Mapping[tuple[str, str], Node],
+    times: Mapping[PEKind | None, ExecutionTime],
+    devices: Mapping[str, Device],
+    problems: Problems,
+) -> None:
+    """Report elements for whose kind no execution time is declared."""
+    for pe, node in places.items():
+        element = element_of(pe, devices)
+        if element is not None and execution_on(element.kind, times) is None:
+            known = listed(kind.value for kind in times if kind is not None)
+            problems.add(node, f"{'.'.join(pe)} is a {element.kind.value}; there are execution times for: {known}")
+
+
+def _check_level(table: Table, execution: ExecutionTime | None, details: Mapping[str, Any]) -> None:
+    level, criticality = details["level"], details["criticality"]
+    is_high = level is CriticalityLevel.HI if level else criticality in (Criticality.C, Criticality.D)
+    node = table.get("execution")
+    if execution is not None and execution.wcet_lo_ns is not None and not is_high and node is not None:
+        message = "wcet_lo belongs to a HI task; this one is LO: raise its criticality to C or D, or write level: HI"
         table.problems.add(node, message)
-        return stage, None
-    if stage not in descriptions:
-        descriptions[stage] = stages.describe(stage)
-    description = descriptions[stage]
-    if isinstance(description, str):
-        table.problems.add(node, description)
-        return stage, None
-    return stage, description
-
-
-def _read_pe(table: Table, devices: Mapping[str, Device]) -> tuple[str, str]:
-    every_pe = [f"{device.name}.{pe.name}" for device in devices.values() for pe in device.processing_elements]
-    node = table.need("runs_on", f"runs_on: {next(iter(every_pe), 'orin-1.cpu')}")
-    text = fields.text(node, table.problems) if node else None
-    if node is None or text is None:
-        return "", ""
-    device_name, dot, pe_name = text.partition(".")
-    device = devices.get(device_name)
-    if device is None:
-        table.problems.add(node, unknown("device", device_name, devices))
-    elif device.processing_elements and pe_name not in {pe.name for pe in device.processing_elements}:
-        own = [f"{device_name}.{pe.name}" for pe in device.processing_elements]
-        if dot:
-            table.problems.add(node, unknown("processing element", text, own))
-        else:
-            table.problems.add(node, f"{text!r} is a whole device; write one of {listed(own)}")
-    return device_name, pe_name
-
-
-def _read_core(table: Table, pe: tuple[str, str], devices: Mapping[str, Device]) -> int | None:
-    device = devices.get(pe[0])
-    cores = {element.name: element.cores for element in device.processing_elements} if device else {}
-    if pe[1] not in cores:
-        return None
-    return table.read("core", fields.integer(0, cores[pe[1]] - 1), None)
-
-
-def _read_parameters(
-    table: Table, stage: str, description: StageDescription | None, stages: StageCatalogue
-) -> tuple[tuple[str, Any], ...]:
-    node = table.get("parameters")
-    entries = {} if node is None else fields.mapping_entries(node, "parameters", table.problems)
-    values = {key: fields.plain_value(entry.value, table.problems) for key, entry in entries.items()}
-    if description is not None and (node is None or node.is_mapping):
-        place = node or table.node
-        complaints = _parameter_name_complaints(values, description)
-        for key, message in complaints:
-            table.problems.add(entries[key].key if key in entries else place, message)
-        refusal = None if complaints else stages.check_parameters(stage, values)
-        if refusal is not None:
-            named = re.match(r"(\w+): (.*)", refusal, re.DOTALL)
-            if named and named[1] in entries:
-                table.problems.add(entries[named[1]].value, named[2])
-            else:
-                table.problems.add(place, f"{stage} refuses its parameters: {refusal}")
-    return tuple(sorted(values.items()))
-
-
-def _parameter_name_complaints(values: Mapping[str, Any], description: StageDescription) -> list[tuple[str, str]]:
-    known = description.parameters
-    misspelt = [] if description.open_parameters else [key for key in values if key not in known]
-    missing = [key for key, parameter in known.items() if parameter.required and key not in values]
-    return [
-        *((key, lacking("this stage", "parameter", key, known)) for key in misspelt),
-        *((key, f"the stage needs the parameter {key!r}") for key in missing),
-    ]
 
 
 def connect_tasks(
@@ -238,31 +303,48 @@ def connect_tasks(
         )
     rates = derive_rates({sensor.name: sensor.rate_hz for sensor in sensors.values()}, activated)
     return tuple(
-        _build_task(draft, ports[draft.name], rates.get(draft.name, _STAND_IN_RATE_HZ)) for draft in drafts.values()
+        _build_task(draft, ports[draft.name], rates.get(draft.name, _STAND_IN_RATE_HZ), drafts, sensors)
+        for draft in drafts.values()
     )
 
 
-def _build_task(draft: TaskDraft, ports: Mapping[str, str | None], rate_hz: Fraction) -> Task:
+def _build_task(
+    draft: TaskDraft,
+    ports: Mapping[str, str | None],
+    rate_hz: Fraction,
+    drafts: Mapping[str, TaskDraft],
+    sensors: Mapping[str, Sensor],
+) -> Task:
     separation = separation_ns(rate_hz)
     return Task(
         name=draft.name,
-        stage=draft.stage,
-        parameters=draft.parameters,
         pe=draft.pe,
         activation=draft.activation or Periodic(rate_hz),
         inputs=tuple(
-            Input(item.name, item.source, ports[item.name], draft.edges[item.name], item.required)
+            Input(
+                item.name,
+                item.source,
+                ports[item.name],
+                draft.edges[item.name],
+                item.required,
+                item.link,
+                message_bytes(item, drafts, sensors),
+            )
             for item in draft.inputs
         ),
-        execution=draft.execution,
         deadline_ns=separation if draft.deadline_ns is None else draft.deadline_ns,
         separation_ns=separation,
-        core=draft.core,
-        priority=draft.priority,
-        budget_ns=draft.budget_ns,
-        deadline_action=draft.deadline_action,
-        criticality=draft.criticality,
+        **draft.details,
     )
+
+
+def message_bytes(item: InputDraft, drafts: Mapping[str, TaskDraft], sensors: Mapping[str, Sensor]) -> int | None:
+    """Size of a message on an input: its own, else its producer's."""
+    if item.size_bytes is not None:
+        return item.size_bytes
+    if item.source in sensors:
+        return sensors[item.source].frame_bytes
+    return drafts[item.source].output_bytes if item.source in drafts else None
 
 
 def task_producers(drafts: Mapping[str, TaskDraft]) -> dict[str, Producer]:

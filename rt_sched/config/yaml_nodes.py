@@ -85,11 +85,11 @@ class Node:
                     for key, entry in Node(raw_source, self.path).entries.items():
                         merged.setdefault(key, entry)
             else:
-                key: str = raw_key.value
-                shown = key if key.isprintable() and len(key) <= MAX_VALUE_SHOWN else quoted(key)
+                name: str = raw_key.value
+                shown = name if name.isprintable() and len(name) <= MAX_VALUE_SHOWN else quoted(name)
                 path = f"{self.path}.{shown}" if self.path else shown
                 key_node = Node(raw_key, path)
-                own.setdefault(key, Entry(key_node, Node(raw_value, path, key_node)))
+                own.setdefault(name, Entry(key_node, Node(raw_value, path, key_node)))
         return own | {key: entry for key, entry in merged.items() if key not in own}
 
 

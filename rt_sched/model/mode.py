@@ -16,7 +16,7 @@ class Frequency:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A way to operate. `tasks`: those that exist in it. `frequencies`: of the elements that differ from their start."""
+    """A way to operate: the tasks that exist in it, and the frequencies that differ from those at the start."""
 
     name: str
     tasks: tuple[str, ...]

@@ -75,7 +75,8 @@ class OperatingPoint:
 class ProcessingElement:
     """A CPU cluster, GPU or DLA of a device with `cores` equal cores.
 
-    `preemptive`: whether a better job may ever take a core from a running one; `preemption` says where.
+    `preemptive`: whether a better job may take a core from a running one; with `points_only`, only at the points that
+    the running task declares.
     `cluster_size`: cores per ready queue when `clustered`. `switch_cost_ns`: before every start and resume of a job;
     `migration_cost_ns`: added when a job resumes on another core. `slices` and `slack_sharing`: cycle of a
     `time_sliced` element. `table`, `table_cycle_ns`: cycle of a `table` element. `frequency_hz`: at the start of a run,
@@ -89,7 +90,7 @@ class ProcessingElement:
     preemptive: bool
     scheduling: Scheduling = Scheduling.PARTITIONED
     cluster_size: int | None = None
-    preemption: Preemption = Preemption.ANY
+    points_only: bool = False
     switch_cost_ns: int = 0
     migration_cost_ns: int = 0
     slices: tuple[TimeSlice, ...] = ()
@@ -98,6 +99,13 @@ class ProcessingElement:
     table_cycle_ns: int = 0
     frequency_hz: int | None = None
     operating_points: tuple[OperatingPoint, ...] = ()
+
+    @property
+    def preemption(self) -> Preemption:
+        """Where a better job may take a core."""
+        if not self.preemptive:
+            return Preemption.NONE
+        return Preemption.AT_POINTS if self.points_only else Preemption.ANY
 
     @property
     def queue_cores(self) -> int:

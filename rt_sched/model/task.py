@@ -11,6 +11,8 @@ from rt_sched.model.execution import Budget, ExecutionTime, Suspension
 from rt_sched.model.platform import PEKind
 from rt_sched.model.resource import CriticalSection
 
+_LOG_ONLY = Budget()
+
 
 class EdgeKind(str, Enum):
     """`latest`: a register, overwritten and never consumed. `queue`: bounded, each message bound to one job."""
@@ -168,7 +170,7 @@ class Task:
     criticality: Criticality = Criticality.QM
     candidates: tuple[tuple[str, str], ...] = ()
     execution_by_kind: tuple[tuple[PEKind, ExecutionTime], ...] = ()
-    budget: Budget = Budget()
+    budget: Budget = _LOG_ONLY
     miss_limit: tuple[int, int] | None = None
     level: CriticalityLevel | None = None
     suspensions: tuple[Suspension, ...] = ()

@@ -10,7 +10,7 @@ from rt_sched.model import PEKind
 
 @pytest.mark.parametrize(
     ("mode", "cores", "cpu_mhz", "gpu_mhz"),
-    [("MAXN", 12, None, None), ("50W", 12, 1497.6, 816), ("30W", 8, 1728, 612), ("15W", 4, 1113.6, 408)],
+    [("MAXN", 12, 2201.6, 1300.5), ("50W", 12, 1497.6, 816), ("30W", 8, 1728, 612), ("15W", 4, 1113.6, 408)],
 )
 def test_agx_orin_power_modes(mode: str, cores: int, cpu_mhz: float | None, gpu_mhz: float | None) -> None:
     power = AGX_ORIN.power_modes[mode]

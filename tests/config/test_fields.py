@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rt_sched import units
-from rt_sched.config import fields
+from rt_sched.config import fields, quantities
 from rt_sched.config.problems import MAX_CHOICES_SHOWN, Problems, closest, listed, quoted, unknown
 from rt_sched.config.yaml_nodes import Node, parse
 from rt_sched.errors import ConfigError
@@ -34,44 +34,44 @@ def _read(reader, written: str):
     return value
 
 
-@given(st.integers(1, fields.MAX_TIME_NS))
+@given(st.integers(1, quantities.MAX_TIME_NS))
 def test_formatted_times_read_back(time_ns: int) -> None:
     written = units.format_ns(time_ns)
-    assert _read(fields.time_down, written) == time_ns
-    assert _read(fields.time_up_or_zero, written) == time_ns
+    assert _read(quantities.time_down, written) == time_ns
+    assert _read(quantities.time_up_or_zero, written) == time_ns
 
 
 @given(st.fractions(min_value=1, max_value=10**6, max_denominator=10**4))
 def test_rounding_directions(time_us: Fraction) -> None:
     written = f"{time_us.numerator}/{time_us.denominator}us"
     exact_ns = time_us * 1000
-    down, up = _read(fields.time_down, written), _read(fields.time_up_or_zero, written)
+    down, up = _read(quantities.time_down, written), _read(quantities.time_up_or_zero, written)
     assert down <= exact_ns <= up
     assert up - down == (0 if exact_ns.denominator == 1 else 1)
 
 
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=10**6, max_denominator=10**6))
 def test_rates_are_exact(rate_hz: Fraction) -> None:
-    assert _read(fields.rate, units.format_rate(rate_hz)) == rate_hz
+    assert _read(quantities.rate, units.format_rate(rate_hz)) == rate_hz
     period_ns = units.NS_PER_S / rate_hz
     if rate_hz >= 1:
         written = f"{period_ns.numerator}/{period_ns.denominator}ns"
-        assert _read(fields.period_as_rate, written) == rate_hz
+        assert _read(quantities.period_as_rate, written) == rate_hz
 
 
 @pytest.mark.parametrize(
     ("reader", "written", "value"),
     [
-        (fields.time_down, "2.5us", 2500),
-        (fields.time_down, "1_000 ns", 1000),
-        (fields.time_down, "'33 ms'", 33_000_000),
-        (fields.time_down, "1e1ms", 10_000_000),
-        (fields.time_down, "60min", 3600 * 10**9),
-        (fields.time_down, "1.9ns", 1),
-        (fields.time_up_or_zero, "0s", 0),
-        (fields.time_up_or_zero, "1.1ns", 2),
-        (fields.rate, "1mHz", Fraction(1, 1000)),
-        (fields.rate, "1MHz", 10**6),
+        (quantities.time_down, "2.5us", 2500),
+        (quantities.time_down, "1_000 ns", 1000),
+        (quantities.time_down, "'33 ms'", 33_000_000),
+        (quantities.time_down, "1e1ms", 10_000_000),
+        (quantities.time_down, "60min", 3600 * 10**9),
+        (quantities.time_down, "1.9ns", 1),
+        (quantities.time_up_or_zero, "0s", 0),
+        (quantities.time_up_or_zero, "1.1ns", 2),
+        (quantities.rate, "1mHz", Fraction(1, 1000)),
+        (quantities.rate, "1MHz", 10**6),
         (fields.boolean, "true", True),
         (fields.boolean, "False", False),
         (fields.integer(0, 9), "0", 0),
@@ -89,15 +89,15 @@ def test_values(reader, written: str, value) -> None:
 @pytest.mark.parametrize(
     ("reader", "written", "message"),
     [
-        (fields.time_down, "0.9ns", "'0.9ns' must be at least 1ns"),
-        (fields.time_down, "true", f"'true' {NO_TIME}"),
-        (fields.time_down, "1,5ms", f"'1,5ms' {NO_TIME}"),
-        (fields.time_down, "5MS", "'5MS' has the unknown unit 'MS'; valid: ns, us, µs, ms, s, min; for example 5ms"),
-        (fields.time_down, "9" * 65 + "ms", f"'{'9' * 57}...' is too long for a time; write one such as 33ms"),
-        (fields.time_up_or_zero, "61min", "'61min' is longer than the limit of 60min"),
-        (fields.rate, "0.9mHz", "'0.9mHz' is outside the valid rates, 1mHz to 1MHz"),
-        (fields.period_as_rate, "0.9us", "'0.9us' is outside the valid periods, 1us to 1000s"),
-        (fields.rate, "1/0Hz", "'1/0Hz' divides by zero; for example 30Hz"),
+        (quantities.time_down, "0.9ns", "'0.9ns' must be at least 1ns"),
+        (quantities.time_down, "true", f"'true' {NO_TIME}"),
+        (quantities.time_down, "1,5ms", f"'1,5ms' {NO_TIME}"),
+        (quantities.time_down, "5MS", "'5MS' has the unknown unit 'MS'; valid: ns, us, µs, ms, s, min; for example 5ms"),  # noqa: E501
+        (quantities.time_down, "9" * 65 + "ms", f"'{'9' * 57}...' is too long for a time; write one such as 33ms"),
+        (quantities.time_up_or_zero, "61min", "'61min' is longer than the limit of 60min"),
+        (quantities.rate, "0.9mHz", "'0.9mHz' is outside the valid rates, 1mHz to 1MHz"),
+        (quantities.period_as_rate, "0.9us", "'0.9us' is outside the valid periods, 1us to 1000s"),
+        (quantities.rate, "1/0Hz", "'1/0Hz' divides by zero; for example 30Hz"),
         (fields.boolean, "1", "expected true or false, found '1'"),
         (fields.integer(0, 9), "1.0", "expected a whole number from 0 to 9, found '1.0'"),
         (fields.integer(0, 9), "'1'", "expected a whole number from 0 to 9, found '1'"),
