@@ -1,8 +1,15 @@
-"""Random small systems for the comparison of kernel and oracle; one tick is one nanosecond."""
+"""Random small systems for the comparison of kernel and oracle; one tick is one nanosecond.
+
+Numbers are small, so that instants coincide. Each system has a random part of the features it may have, so that every
+feature is met both nearly alone and together with many others.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from enum import Enum
 from fractions import Fraction
 
 import numpy as np
@@ -13,47 +20,147 @@ from rt_sched.lowering.machine_input import (
     EdgeRow,
     FaultRow,
     FaultTarget,
+    FrequencyChangeRow,
+    LinkRow,
     MachineInput,
+    ModeChangeRow,
     Overflow,
+    OverrunAction,
     Policy,
     ProcessorRow,
+    Protocol,
+    ResourceRow,
     Role,
     Samples,
+    SectionRow,
+    SuspensionRow,
+    TableEntry,
     TaskRow,
+    TimeSlice,
 )
 
+
+class Feature(Enum):
+    """What a system may have beyond tasks, edges, samples and losses of processors and sensors."""
+
+    SWITCH_COSTS = "switch costs"
+    CORES = "several cores"
+    POINTS = "preemption points"
+    JITTER = "jitter"
+    SEPARATION = "sporadic and explicit arrivals"
+    LET = "logical execution time"
+    LINKS = "links"
+    SECTIONS = "critical sections"
+    MSRP = "spin locks"
+    SUSPENSION = "suspension"
+    BUDGETS = "overrun actions"
+    DEADLINES = "deadline actions"
+    CRITICALITY = "mixed criticality"
+    MODES = "mode changes"
+    FREQUENCY = "frequency changes"
+    SLICES = "time slices"
+    TABLES = "tables"
+
+
+ALL_FEATURES = frozenset(Feature)
 _POLICIES = (Policy.FIXED_PRIORITY, Policy.FIXED_PRIORITY, Policy.EDF, Policy.EDF, Policy.FIFO)
+_SECTION_PROTOCOLS = (
+    Protocol.PRIORITY_INHERITANCE,
+    Protocol.PRIORITY_INHERITANCE,
+    Protocol.PRIORITY_CEILING,
+    Protocol.NONE,
+)
 
 
-def random_system(seed: int) -> MachineInput:
-    """A system of up to three processors, three sensors and seven tasks, often overloaded, with loops and faults."""
+def random_system(seed: int, features: AbstractSet[Feature] = frozenset()) -> MachineInput:
+    """A system of up to three processors, three sensors and seven tasks, often overloaded, with loops and faults.
+
+    It has some of `features`: hardly any, a quarter or half of them.
+    """
     rng = random.Random(seed)  # noqa: S311 - reproducible test data
-    horizon = rng.randint(20, 100)
-    processors = tuple(
-        ProcessorRow(f"p{i}", rng.choice(_POLICIES), rng.random() < 0.8) for i in range(rng.choice((1, 1, 2, 3)))
-    )
+    each = rng.choice((0.12, 0.25, 0.25, 0.5))
+    on = {feature for feature in Feature if rng.random() < each and feature in features}
+    horizon = rng.randint(30, 140)
+    processors = [_processor(rng, i, on) for i in range(rng.choice((1, 1, 2, 3)))]
     sensors = tuple(f"s{i}" for i in range(rng.randint(0, 3)))
-    count = rng.randint(1, 7)
-    timed = [(not sensors and i == 0) or rng.random() < 0.55 for i in range(count)]
-    tasks = tuple(_task(rng, i, len(processors), timed[i]) for i in range(count))
+    count = rng.choice((1, 2, 3, 4, 5, 5, 6, 6, 7))
+    timed = [(not sensors and i == 0) or rng.random() < 0.65 for i in range(count)]
+    tasks = [_task(rng, i, len(processors), timed[i], horizon) for i in range(count)]
+    tasks = [_embellish(rng, task, processors[task.processor], on, horizon) for task in tasks]
+    processors = [_with_schedule(rng, processor, i, tasks) for i, processor in enumerate(processors)]
+    resources: tuple[ResourceRow, ...] = ()
+    if on & {Feature.SECTIONS, Feature.MSRP}:
+        resources, tasks = _sections(rng, processors, tasks, on)
+    if Feature.SUSPENSION in on:
+        tasks = [_suspensions(rng, task) for task in tasks]
+    links = tuple(_link(rng, i) for i in range(rng.randint(1, 2))) if Feature.LINKS in on else ()
+    modes: tuple[ModeChangeRow, ...] = ()
+    if Feature.MODES in on:
+        tasks, modes = _modes(rng, tasks, horizon)
     return MachineInput(
-        processors=processors,
+        processors=tuple(processors),
         sensors=sensors,
-        tasks=tasks,
-        edges=_edges(rng, timed, len(sensors)),
+        tasks=tuple(tasks),
+        edges=_edges(rng, timed, len(sensors), len(links)),
         horizon_ns=horizon,
         seed=rng.getrandbits(64),
         samples=_samples(rng, len(sensors), horizon),
-        faults=_faults(rng, len(processors), len(sensors), horizon),
+        faults=_faults(rng, len(processors), len(sensors), len(links), horizon),
+        resources=resources,
+        links=links,
+        mode_changes=modes,
+        frequency_changes=_frequencies(rng, len(processors), horizon) if Feature.FREQUENCY in on else (),
     )
 
 
-def _task(rng: random.Random, number: int, processors: int, timed: bool) -> TaskRow:
+def _processor(rng: random.Random, number: int, on: set[Feature]) -> ProcessorRow:
+    policy = rng.choice(_POLICIES)
+    special = [
+        kind
+        for feature, kind in ((Feature.SLICES, Policy.TIME_SLICED), (Feature.TABLES, Policy.TABLE))
+        if feature in on and rng.random() < 0.7
+    ]
+    if special:
+        policy = rng.choice(special)
+    cores = rng.choice((1, 2, 2, 3)) if Feature.CORES in on and not special else 1
+    costs = Feature.SWITCH_COSTS in on
+    return ProcessorRow(
+        f"p{number}",
+        policy,
+        rng.random() < 0.8,
+        cores=cores,
+        switch_ns=rng.randint(0, 2) if costs else 0,
+        migration_ns=rng.randint(0, 2) if costs else 0,
+        frequency_khz=rng.randint(1, 4) if Feature.FREQUENCY in on else 1,
+    )
+
+
+def _with_schedule(rng: random.Random, processor: ProcessorRow, number: int, tasks: list[TaskRow]) -> ProcessorRow:
+    """The cycle of a time-sliced or table processor, now that its tasks are known."""
+    placed = [index for index, task in enumerate(tasks) if task.processor == number]
+    if processor.policy == Policy.TIME_SLICED:
+        slices = []
+        for _ in range(rng.randint(1, 4)):
+            length = rng.randint(1, 8)
+            members = tuple(task for task in placed if rng.random() < 0.5)
+            slices.append(TimeSlice(length, members, min(rng.choice((0, 0, 1, 2)), length - 1)))
+        return replace(processor, slices=tuple(slices), slack_sharing=rng.random() < 0.5)
+    if processor.policy == Policy.TABLE:
+        entries, at = [], rng.randint(0, 3)
+        while placed and len(entries) < 8 and rng.random() < 0.85:
+            length = rng.randint(1, 7)
+            entries.append(TableEntry(at, length, rng.choice(placed)))
+            at += length + rng.choice((0, 0, 1, 3))
+        return replace(processor, table=tuple(entries), cycle_ns=max(1, at + rng.choice((0, 0, 2))))
+    return processor
+
+
+def _task(rng: random.Random, number: int, processors: int, timed: bool, horizon: int) -> TaskRow:
     demand: int | tuple[int, ...] = rng.choice((rng.randint(1, 4), rng.randint(3, 12)))
     if rng.random() < 0.3:
         demand = tuple(sorted(rng.randint(1, 9) for _ in range(33)))
     parts = rng.choice((1, 1, 1, 2, 3, 7))
-    rate = Fraction(10**9 * parts, rng.randint(5 * parts, 40 * parts)) if timed else None
+    rate = Fraction(10**9 * parts, rng.randint(5 * parts, 30 * parts)) if timed else None
     return TaskRow(
         name=f"t{number}",
         processor=rng.randrange(processors),
@@ -69,7 +176,125 @@ def _task(rng: random.Random, number: int, processors: int, timed: bool) -> Task
     )
 
 
-def _edges(rng: random.Random, timed: list[bool], sensors: int) -> tuple[EdgeRow, ...]:
+def _embellish(rng: random.Random, task: TaskRow, on: ProcessorRow, has: set[Feature], horizon: int) -> TaskRow:
+    """The task with what single tasks may have of the features."""
+    if Feature.POINTS in has and rng.random() < 0.6:
+        points = sorted(rng.sample(range(1, 10), rng.randint(0, 3)))
+        task = replace(task, preemption_points_ns=tuple(points))
+    if Feature.JITTER in has and rng.random() < 0.7:
+        given = tuple(rng.randint(0, 9) for _ in range(rng.choice((0, 0, 3))))
+        task = replace(task, jitter_ns=rng.choice((0, 2, 6, 15)), explicit_jitters_ns=given)
+    if Feature.SEPARATION in has and rng.random() < 0.7:
+        task = replace(task, separation_ns=rng.randint(1, 25), extra_separation_ns=rng.choice((0, 3, 10)))
+        if task.timed and rng.random() < 0.4:
+            times = tuple(sorted(rng.choices(range(horizon + 2), k=rng.randint(0, 9))))
+            task = replace(task, rate_hz=None, explicit_arrivals_ns=times)
+    if Feature.LET in has and rng.random() < 0.6:
+        task = replace(task, let=True)
+    if Feature.FREQUENCY in has and rng.random() < 0.5:
+        task = replace(task, memory_ns=rng.randint(0, 6))
+    if Feature.DEADLINES in has:
+        task = replace(task, deadline_action=rng.choice(list(DeadlineAction)), weakly_hard=(1, rng.randint(1, 4)))
+    if Feature.BUDGETS in has and rng.random() < 0.8:
+        task = _budget(rng, task, on)
+    if Feature.CRITICALITY in has and rng.random() < 0.6:
+        task = replace(task, high_criticality=True, low_budget_ns=rng.choice((None, *range(1, 7))))
+    return task
+
+
+def _budget(rng: random.Random, task: TaskRow, on: ProcessorRow) -> TaskRow:
+    action = rng.choice((*OverrunAction, OverrunAction.THROTTLE, OverrunAction.THROTTLE))
+    optional = action == OverrunAction.LOG or on.policy == Policy.TABLE
+    budget = None if optional and rng.random() < 0.3 else rng.randint(1, 6)
+    separation = task.separation_ns
+    if action == OverrunAction.THROTTLE and on.policy == Policy.EDF and separation is None:
+        separation = rng.randint(3, 25)
+    return replace(
+        task,
+        overrun_action=action,
+        budget_ns=budget,
+        budget_granularity_ns=rng.choice((1, 1, 2, 3)),
+        degraded_demand_ns=rng.randint(1, 4) if action == OverrunAction.DEGRADE else None,
+        separation_ns=separation,
+    )
+
+
+def _sections(
+    rng: random.Random, processors: list[ProcessorRow], tasks: list[TaskRow], on: set[Feature]
+) -> tuple[tuple[ResourceRow, ...], list[TaskRow]]:
+    """Resources and, in most tasks, nested sections on those that a task may use where it is."""
+    kinds = [*(_SECTION_PROTOCOLS if Feature.SECTIONS in on else ()), *([Protocol.MSRP] * 2 * (Feature.MSRP in on))]
+    protocols = [rng.choice(kinds) for _ in range(rng.randint(1, 4))]
+    homes = [rng.randrange(len(processors)) for _ in protocols]
+    with_sections = []
+    for task in tasks:
+        processor = processors[task.processor]
+        timetabled = processor.policy in {Policy.TIME_SLICED, Policy.TABLE}
+        usable = []
+        for number, protocol in enumerate(protocols):
+            one_core = processor.policy in {Policy.FIXED_PRIORITY, Policy.EDF} and processor.cores == 1
+            if protocol == Protocol.PRIORITY_CEILING and not (one_core and homes[number] == task.processor):
+                continue
+            if protocol == Protocol.MSRP and timetabled:
+                continue
+            usable.append(number)
+        sections: list[SectionRow] = []
+        if rng.random() < 0.9:
+            _nest(rng, sections, usable, rng.choice((0, 1)), rng.randint(4, 13))
+        rng.shuffle(sections)
+        with_sections.append(replace(task, sections=tuple(sections)))
+    return tuple(ResourceRow(f"r{i}", protocol) for i, protocol in enumerate(protocols)), with_sections
+
+
+def _nest(rng: random.Random, sections: list[SectionRow], usable: list[int], start: int, end: int) -> None:
+    """Sections side by side in [start, end), each with more inside on other resources."""
+    at = start + rng.choice((0, 0, 1, 2))
+    while usable and at < end:
+        stop = rng.randint(at + 1, end)
+        resource = rng.choice(usable)
+        sections.append(SectionRow(resource, at, stop))
+        if rng.random() < 0.6:
+            _nest(rng, sections, [other for other in usable if other != resource], at, stop)
+        at = stop + rng.choice((0, 1, 2))
+
+
+def _suspensions(rng: random.Random, task: TaskRow) -> TaskRow:
+    offsets = sorted(rng.sample(range(1, 9), rng.randint(0, 2)))
+    waits = []
+    for offset in offsets:
+        if not any(section.start_ns < offset < section.end_ns for section in task.sections):
+            least = rng.choice((0, 0, 1, 4))
+            waits.append(SuspensionRow(offset, least, max(1, least + rng.choice((0, 0, 1, 5)))))
+    return replace(task, suspensions=tuple(waits))
+
+
+def _link(rng: random.Random, number: int) -> LinkRow:
+    return LinkRow(f"l{number}", Fraction(10**9, rng.randint(1, 3)), rng.choice((0, 0, 1, 4)))
+
+
+def _modes(
+    rng: random.Random, tasks: list[TaskRow], horizon: int
+) -> tuple[list[TaskRow], tuple[ModeChangeRow, ...]]:
+    tasks = [
+        replace(task, active=rng.random() < 0.7, start_latency_ns=rng.choice((0, 0, 1, 3, 9))) for task in tasks
+    ]
+    there = {index for index, task in enumerate(tasks) if task.active}
+    changes = []
+    for time in sorted(rng.sample(range(horizon + 2), rng.randint(1, 4))):
+        removed = {index for index in there if rng.random() < 0.5}
+        absent = set(range(len(tasks))) - (there - removed)
+        added = {index for index in absent if rng.random() < 0.6}
+        there = (there - removed) | added
+        changes.append(ModeChangeRow(time, tuple(sorted(removed)), tuple(sorted(added))))
+    return tasks, tuple(changes)
+
+
+def _frequencies(rng: random.Random, processors: int, horizon: int) -> tuple[FrequencyChangeRow, ...]:
+    times = [rng.randint(0, horizon) for _ in range(rng.randint(1, 5))]
+    return tuple(FrequencyChangeRow(time, rng.randrange(processors), rng.randint(1, 5)) for time in times)
+
+
+def _edges(rng: random.Random, timed: list[bool], sensors: int, links: int) -> tuple[EdgeRow, ...]:
     edges: list[EdgeRow] = []
     for target, is_timed in enumerate(timed):
         join = "none" if is_timed else rng.choice(("any", "all", "primary"))
@@ -92,7 +317,9 @@ def _edges(rng: random.Random, timed: list[bool], sensors: int) -> tuple[EdgeRow
                     task=None if from_sensor else rng.randrange(len(timed)),
                     depth=rng.randint(1, 3),
                     overflow=rng.choice(list(Overflow)),
-                    required=rng.random() < 0.3,
+                    required=rng.random() < 0.2,
+                    link=rng.randrange(links) if links and rng.random() < 0.6 else None,
+                    size_bytes=rng.randint(1, 4),
                 )
             )
     rng.shuffle(edges)
@@ -113,10 +340,9 @@ def _samples(rng: random.Random, sensors: int, horizon: int) -> Samples:
     return Samples(*(np.array([values[i] for i in order], np.int64) for values in (arrivals, sensor, captures)))
 
 
-def _faults(rng: random.Random, processors: int, sensors: int, horizon: int) -> tuple[FaultRow, ...]:
+def _faults(rng: random.Random, processors: int, sensors: int, links: int, horizon: int) -> tuple[FaultRow, ...]:
     faults = []
-    if rng.random() < 0.25:
-        faults.append(FaultRow(rng.randint(0, horizon), FaultTarget.PROCESSOR, rng.randrange(processors)))
-    if sensors and rng.random() < 0.25:
-        faults.append(FaultRow(rng.randint(0, horizon), FaultTarget.SENSOR, rng.randrange(sensors)))
+    for kind, count in ((FaultTarget.PROCESSOR, processors), (FaultTarget.SENSOR, sensors), (FaultTarget.LINK, links)):
+        if count and rng.random() < 0.25:
+            faults.append(FaultRow(rng.randint(0, horizon), kind, rng.randrange(count)))
     return tuple(faults)

@@ -47,7 +47,7 @@ def budget(s: State, job: Job) -> None:
             else:
                 s.met["enforcement waits for unlock"] += 1
     if job.unfinished and row.low_budget_ns is not None and job.executed >= row.low_budget_ns:
-        switch_to_high(s, row.processor, job)
+        switch_to_high(s, row.processor)
 
 
 def act(s: State, job: Job) -> None:
@@ -66,11 +66,11 @@ def act(s: State, job: Job) -> None:
         s.degrade_next[job.task] = True
 
 
-def switch_to_high(s: State, processor: int, cause: Job) -> None:
+def switch_to_high(s: State, processor: int) -> None:
     if s.high[processor]:
         return
     s.high[processor] = True
-    s.tell("HIGH", cause)
+    s.tell("HIGH", processor=processor)
     for job in s.live():
         row = s.row(job)
         if job.unfinished and row.processor == processor and not row.high_criticality:

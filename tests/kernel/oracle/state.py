@@ -226,7 +226,7 @@ class State:
             job.core = None
             job.prefix = 0
 
-    def tell(self, kind: str, job: Job | None = None, value: int = 0, task: int = -1, processor: int = -1) -> None:
+    def tell(self, kind: str, job: Job | None = None, value: int = -1, task: int = -1, processor: int = -1) -> None:
         """Record an event; a job's task and processor, and a task's processor, are known."""
         if job is not None:
             task = job.task
