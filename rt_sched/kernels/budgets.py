@@ -77,7 +77,7 @@ def _enforce(m, task):
 @routine
 def _take_action(m, task, action):
     state = m.tasks[task]
-    if action == OVERRUN_ABORT or action == OVERRUN_FAIL_OVER:
+    if action in (OVERRUN_ABORT, OVERRUN_FAIL_OVER):
         abort_head(m, task)
     elif action == OVERRUN_SKIP_NEXT:
         state["suppress_next"] = 1
@@ -99,14 +99,13 @@ def end_entry(m, processor):
     if state["hold"] & HOLD_ON_CORE:
         emit_job(m, EVENT_PREEMPT, job)
         leave_core(m, state["core"])
-    first = m.jobs[job]["overrun"] == 0
     action = state["overrun_action"]
+    ends = action in (OVERRUN_ABORT, OVERRUN_FAIL_OVER)
+    first = m.jobs[job]["overrun"] == 0
     if first:
         m.jobs[job]["overrun"] = 1
         note_head(m, EVENT_OVERRUN, task, NONE)
-    if action == OVERRUN_ABORT or action == OVERRUN_FAIL_OVER or (
-        first and (action == OVERRUN_SKIP_NEXT or action == OVERRUN_DEGRADE)
-    ):
+    if ends or (first and action in (OVERRUN_SKIP_NEXT, OVERRUN_DEGRADE)):
         note_head(m, EVENT_ENFORCE, task, action)
         _take_action(m, task, action)
 

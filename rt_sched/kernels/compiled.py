@@ -19,10 +19,15 @@ from numba import njit
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 
+#: Functions that only other kernels call need no way in from Python, which takes long to compile.
+_INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
+
 entry = njit(cache=True, **_OPTIONS)
-part = njit(forceinline=True, **_OPTIONS)
+part = njit(forceinline=True, **_INNER)
+#: A small function of plain numbers, which Python may call as well.
+number = njit(forceinline=True, **_OPTIONS)
 #: What few instants need: called, not merged, so that it neither slows the rest down nor is compiled at every use.
-routine = njit(**_OPTIONS)
+routine = njit(**_INNER)
 
 
 def as_routine(merged: Callable[..., Any]) -> Callable[..., Any]:

@@ -90,9 +90,9 @@ def _best_waiting(m, processor):
         task = m.links[place]
         if m.tasks[task]["hold"] == 0:
             key, release_ns = _key(m, state, task), m.jobs[m.tasks[task]["head_job"]]["release_ns"]
-            if best == NONE or key < best_key or (key == best_key and release_ns < best_release_ns):
-                if state["special"] == 0 or _may_run(m, processor, task):
-                    best, best_key, best_release_ns = task, key, release_ns
+            better = best == NONE or key < best_key or (key == best_key and release_ns < best_release_ns)
+            if better and (state["special"] == 0 or _may_run(m, processor, task)):
+                best, best_key, best_release_ns = task, key, release_ns
     return best
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rt_sched.kernels.compiled import part
+from rt_sched.kernels.compiled import number
 
 #: What a draw is for; each purpose has a stream of its own.
 PURPOSE_DEMAND = 1
@@ -27,7 +27,7 @@ _FRACTION_MASK = np.uint64(2**_FRACTION_BITS - 1)
 _LOW_MASK = 2**_FRACTION_BITS - 1
 
 
-@part
+@number
 def mix(word):
     """One step of SplitMix64 on a uint64."""
     word = word + _GAMMA
@@ -36,16 +36,16 @@ def mix(word):
     return word ^ (word >> _SHIFT_31)
 
 
-@part
-def draw(seed, task, number, purpose):
-    """64 uniform bits for job `number` of `task`. `seed` is a uint64, the others are integers >= 0."""
+@number
+def draw(seed, task, index, purpose):
+    """64 uniform bits for job `index` of `task`. `seed` is a uint64, the others are integers >= 0."""
     word = mix(seed)
     word = mix(word ^ np.uint64(task))
-    word = mix(word ^ np.uint64(number))
+    word = mix(word ^ np.uint64(index))
     return mix(word ^ np.uint64(purpose))
 
 
-@part
+@number
 def interpolate(quantiles, bits):
     """Value of a 33-point quantile table at a uniform draw, rounded down, at least 1.
 
@@ -60,13 +60,13 @@ def interpolate(quantiles, bits):
     return max(low + part, 1)
 
 
-@part
-def demand_ns(quantiles, seed, task, number):
+@number
+def demand_ns(quantiles, seed, task, index):
     """Execution demand of a job, drawn from its task's profile `quantiles` int64[33]."""
-    return interpolate(quantiles, draw(seed, task, number, PURPOSE_DEMAND))
+    return interpolate(quantiles, draw(seed, task, index, PURPOSE_DEMAND))
 
 
-@part
+@number
 def uniform(most, bits):
     """An integer in [0, most], most < 2**62: floor((most + 1) * f / 2**30) with f the top thirty bits of a draw."""
     fraction = np.int64(bits >> _TOP_SHIFT)

@@ -71,9 +71,7 @@ def run_steps(m, task):
 def _suspend(m, task, step):
     """Suspend the executing job for a drawn time; False when that is zero."""
     state = m.tasks[task]
-    bits = draw(
-        m.clock[0]["seed"], task, m.jobs[state["head_job"]]["number"], PURPOSE_SUSPENSION + step["argument"]
-    )
+    bits = draw(m.clock[0]["seed"], task, m.jobs[state["head_job"]]["number"], PURPOSE_SUSPENSION + step["argument"])
     length_ns = step["min_ns"] + uniform(step["max_ns"] - step["min_ns"], bits)
     if length_ns == 0:
         return False

@@ -1,7 +1,7 @@
 """Servers: what a throttled task may execute, and when it gets more.
 
-Under EDF a constant bandwidth server (Abeni, Buttazzo 1998) whose deadlines lie at least a period apart, each paying one
-budget; under other policies each arrival pays one budget. `m` is a `tables.Machine`.
+Under EDF a constant bandwidth server (Abeni, Buttazzo 1998) whose deadlines lie at least a period apart, each paying
+one budget; under other policies each arrival pays one budget. `m` is a `tables.Machine`.
 """
 
 from __future__ import annotations

@@ -33,12 +33,13 @@ def end_entries(m):
     """Phase 4: table entries that end now."""
     for processor in range(len(m.processors)):
         state = m.processors[processor]
-        if state["policy"] == TABLE and state["span_open"] == 1:
-            if state["cycle_start_ns"] + m.spans[state["span"]]["end_ns"] == m.clock[0]["now_ns"]:
-                state["span_open"] = 0
-                end_entry(m, processor)
-                _next_span(m, processor)
-                m.timers[state["span_timer"]] = state["cycle_start_ns"] + m.spans[state["span"]]["start_ns"]
+        if state["policy"] != TABLE or state["span_open"] == 0:
+            continue
+        if state["cycle_start_ns"] + m.spans[state["span"]]["end_ns"] == m.clock[0]["now_ns"]:
+            state["span_open"] = 0
+            end_entry(m, processor)
+            _next_span(m, processor)
+            m.timers[state["span_timer"]] = state["cycle_start_ns"] + m.spans[state["span"]]["start_ns"]
 
 
 @routine

@@ -62,9 +62,7 @@ SLICE_EXECUTE, SLICE_SWITCH, SLICE_SPIN = _codes(3)
 STEP_UNLOCK, STEP_SUSPEND, STEP_LOCK, STEP_POINT = _codes(4)
 
 #: Why the oldest job of a task does not wait for a core; bits of `TASK.hold`.
-HOLD_RELEASE, HOLD_SUSPENDED, HOLD_LOCK, HOLD_BUDGET, HOLD_ON_CORE, HOLD_NO_JOB = (
-    np.int64(2**bit) for bit in range(6)
-)
+HOLD_RELEASE, HOLD_SUSPENDED, HOLD_LOCK, HOLD_BUDGET, HOLD_ON_CORE, HOLD_NO_JOB = (np.int64(2**bit) for bit in range(6))
 
 (
     EVENT_ARRIVAL,
@@ -120,8 +118,8 @@ def _record(*names: str) -> np.dtype[np.void]:
 #: `..._timers`: where the sections of `Machine.timers` begin; those of progress, deadlines and arrivals have one timer
 #: per task and begin at 0, n, 2 n. `burst`: most jobs of a task that arrive together. `log_room`: most rows of the log
 #: that one instant needs beside those of its new jobs. `..._min_ns`: earliest timer of a section at this instant.
-#: `checks`, `spins_ended`, `deliveries`, `pending`: how many tasks have budgets to look at, spinning jobs have got their
-#: lock, messages may activate jobs, and processors are to be dispatched.
+#: `checks`, `spins_ended`, `deliveries`, `pending`: how many tasks have budgets to look at, spinning jobs have got
+#: their lock, messages may activate jobs, and processors are to be dispatched.
 CLOCK = np.dtype(
     [
         ("horizon_ns", np.int64),
@@ -212,11 +210,12 @@ CORE = _record("processor", "running", "doing", "since_ns")
 #: `first_step`, `last_step`: the program in `steps`. `enforced_ns`: budget rounded up to its granularity, NEVER_NS when
 #: an overrun has no consequence. `first_limit_ns`: least executed time at which a budget matters, NEVER_NS for none.
 #: State of the oldest unfinished job, `head_job`: `hold`: HOLD_ bits, 0 when it waits for a core; `key_ns`: effective
-#: key, smaller is better; `base_key_ns`: its own; `core`: present or last one; `executing_from_ns`: instant at which its
-#: `executed_ns` was right, while it executes; `limit_ns`: next executed time at which a budget matters;
-#: `enforce_ns`: executed time at which the overrun action is due; `point_ns`: executed time of the last preemption point;
+#: key, smaller is better; `base_key_ns`: its own; `core`: present or last one; `executing_from_ns`: instant at which
+#: its `executed_ns` was right, while it executes; `limit_ns`: next executed time at which a budget matters;
+#: `enforce_ns`: executed time at which the overrun action is due; `point_ns`: that of the last preemption point;
 #: `held`: locks it holds; `fixed`: msrp locks it holds or spins for; `waits_for`, `request`: resource and order of the
-#: request; `doomed`: to be aborted when it holds no lock; `in_slice`: whether the present time slice is its own.
+#: request; `doomed`: to be aborted when it holds no lock; `in_slice`: whether the present time slice is its own;
+#: `check`: whether phase 4 looks at its budgets.
 #: `special`: whether arrivals need `jobs._arrive_specially`.
 #: State of the task: `server_ns`, `credit_ns`: deadline and budget of the server that throttles it under EDF, else
 #: number of the arrival that pays, and what is left of it.

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from rt_sched import model
+from rt_sched.lowering.check_cycles import check_cycles
+from rt_sched.lowering.check_sharing import check_sharing
 from rt_sched.lowering.lower import input_role
 from rt_sched.lowering.machine_input import Role
+
+#: Elements with these policies cannot be planned otherwise.
+_FIXED = (model.Policy.FIFO, model.Policy.TIME_SLICED, model.Policy.TABLE)
 
 
 def check_plan(system: model.System, plan: model.Plan) -> list[str]:
@@ -15,7 +20,11 @@ def check_plan(system: model.System, plan: model.Plan) -> list[str]:
     if plan.system != system.name:
         problems.append(f"the plan was made for system {plan.system}, not for {system.name}")
     problems += _check_processors(system, plan)
-    problems += _check_placements(system, plan)
+    placement_problems = _check_placements(system, plan)
+    problems += placement_problems
+    if not problems:
+        problems += check_cycles(system, plan)
+        problems += check_sharing(system, plan)
     problems += _check_activations(system)
     return problems
 
@@ -29,18 +38,30 @@ def _check_processors(system: model.System, plan: model.Plan) -> list[str]:
             known = ", ".join(".".join(names) for names in elements)
             problems.append(f"processor {processor.name} is on no processing element of the system; there are: {known}")
             continue
-        if not 0 <= processor.core < element.cores:
-            problems.append(
-                f"processor {processor.name}: {processor.device}.{processor.pe} has cores 0 ... {element.cores - 1}"
-            )
+        problems += _check_cores(processor, element)
         if processor.preemptive and not element.preemptive:
             problems.append(f"processor {processor.name} is planned as preemptive, but the element is not")
-        if element.policy is model.Policy.FIFO and processor.policy is not model.Policy.FIFO:
-            problems.append(f"processor {processor.name} is planned as {processor.policy.value}, but it is fifo")
+        fixed = element.policy in _FIXED or processor.policy in _FIXED
+        if fixed and processor.policy is not element.policy:
+            problems.append(
+                f"processor {processor.name} is planned as {processor.policy.value}, but it is {element.policy.value}"
+            )
     for name, count in Counter(processor.name for processor in plan.processors).items():
         if count > 1:
             problems.append(f"processor {name} stands in the plan {count} times")
     return problems
+
+
+def _check_cores(processor: model.Processor, element: model.ProcessingElement) -> list[str]:
+    name = f"{processor.device}.{processor.pe}"
+    if not 0 <= processor.core <= element.cores - processor.cores:
+        return [f"processor {processor.name}: {name} has cores 0 ... {element.cores - 1}"]
+    if processor.cores != element.queue_cores or processor.core % element.queue_cores:
+        share = (
+            f"{element.queue_cores} cores share a ready queue" if element.queue_cores > 1 else "each core has its own"
+        )
+        return [f"processor {processor.name}: {name} is {element.scheduling.value}, {share}"]
+    return []
 
 
 def _check_placements(system: model.System, plan: model.Plan) -> list[str]:
@@ -59,9 +80,10 @@ def _check_placements(system: model.System, plan: model.Plan) -> list[str]:
             problems.append(f"task {task.name} is on processor {placement.processor} of {len(plan.processors)}")
             continue
         processor = plan.processors[placement.processor]
-        if (processor.device, processor.pe) != task.pe:
-            problems.append(f"task {task.name} belongs on {'.'.join(task.pe)}, not on {processor.name}")
-        elif task.core is not None and processor.core != task.core:
+        if (processor.device, processor.pe) not in (task.pe, *task.candidates):
+            places = " or ".join(".".join(pe) for pe in (task.pe, *task.candidates))
+            problems.append(f"task {task.name} belongs on {places}, not on {processor.name}")
+        elif (processor.device, processor.pe) == task.pe and not _holds_core(processor, task.core):
             problems.append(f"task {task.name} is bound to core {task.core}, not to {processor.name}")
         if placement.level < 0:
             problems.append(f"task {task.name} has the level {placement.level}; levels count from 0")
@@ -69,6 +91,10 @@ def _check_placements(system: model.System, plan: model.Plan) -> list[str]:
         if other != task.name:
             problems.append(f"tasks {other} and {task.name} share level {placement.level} on {processor.name}")
     return problems
+
+
+def _holds_core(processor: model.Processor, core: int | None) -> bool:
+    return core is None or processor.core <= core < processor.core + processor.cores
 
 
 def _check_activations(system: model.System) -> list[str]:
@@ -80,7 +106,6 @@ def _check_activations(system: model.System) -> list[str]:
             for given in task.inputs
             if given.source not in sources
         ]
-        timed = isinstance(task.activation, model.Periodic)
-        if not timed and all(input_role(task.activation, given) is Role.READ for given in task.inputs):
+        if not task.is_timed and all(input_role(task.activation, given) is Role.READ for given in task.inputs):
             problems.append(f"task {task.name} is activated by messages, but none of its inputs activates it")
     return problems

@@ -1,4 +1,4 @@
-"""When injected faults silence devices and sensors."""
+"""When injected faults silence devices, sensors and links."""
 
 from __future__ import annotations
 
@@ -21,9 +21,20 @@ def lost_sensors(system: System, faults: Sequence[Fault]) -> dict[str, int]:
     devices = lost_devices(faults)
     lost: dict[str, int] = {}
     for sensor in system.sensors:
-        times = [f.time_ns for f in faults if f.kind is not FaultKind.DEVICE and f.target == sensor.name]
+        times = [
+            f.time_ns for f in faults if f.kind not in (FaultKind.DEVICE, FaultKind.LINK) and f.target == sensor.name
+        ]
         if sensor.attached_to and all(device in devices for device in sensor.attached_to):
             times.append(max(devices[device] for device in sensor.attached_to))
         if times:
             lost[sensor.name] = min(times)
+    return lost
+
+
+def lost_links(faults: Sequence[Fault]) -> dict[str, int]:
+    """Link name -> ns of its first loss."""
+    lost: dict[str, int] = {}
+    for fault in faults:
+        if fault.kind is FaultKind.LINK:
+            lost[fault.target] = min(fault.time_ns, lost.get(fault.target, fault.time_ns))
     return lost

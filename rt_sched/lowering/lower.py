@@ -3,51 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
+from dataclasses import replace
 
 import numpy as np
 
 from rt_sched import model
-from rt_sched.kernels.tables import QUANTILES
-from rt_sched.lowering.losses import lost_devices, lost_sensors
+from rt_sched.lowering.changes import (
+    fault_rows,
+    first_tasks,
+    frequency_rows,
+    losses_of,
+    mode_changes_of,
+    mode_rows,
+)
 from rt_sched.lowering.machine_input import (
-    DeadlineAction,
     EdgeKind,
     EdgeRow,
-    FaultRow,
-    FaultTarget,
+    LinkRow,
     MachineInput,
     Overflow,
     Policy,
     ProcessorRow,
+    Protocol,
+    ResourceRow,
     Role,
     Samples,
+    TableEntry,
     TaskRow,
+    TimeSlice,
 )
+from rt_sched.lowering.nominal_samples import samples_under
+from rt_sched.lowering.task_rows import Execution, demands_with_overruns, task_row
 from rt_sched.trace.records import SampleTable
 
-_POLICIES = {
-    model.Policy.FIXED_PRIORITY: Policy.FIXED_PRIORITY,
-    model.Policy.EDF: Policy.EDF,
-    model.Policy.FIFO: Policy.FIFO,
-}
-_KINDS = {model.EdgeKind.LATEST: EdgeKind.LATEST, model.EdgeKind.QUEUE: EdgeKind.QUEUE}
-_OVERFLOWS = {
-    model.Overflow.DROP_OLDEST: Overflow.DROP_OLDEST,
-    model.Overflow.DROP_NEWEST: Overflow.DROP_NEWEST,
-}
-_ACTIONS = {
-    model.DeadlineAction.CONTINUE: DeadlineAction.CONTINUE,
-    model.DeadlineAction.ABORT: DeadlineAction.ABORT,
-}
-
-
-class Execution(str, Enum):
-    """Where demands come from: drawn from the profile, or the same bound for every job."""
-
-    PROFILE = "profile"
-    WCET = "wcet"
-    BCET = "bcet"
+_POLICIES = {policy: Policy[policy.name] for policy in model.Policy}
+_KINDS = {kind: EdgeKind[kind.name] for kind in model.EdgeKind}
+_OVERFLOWS = {rule: Overflow[rule.name] for rule in model.Overflow}
+_PROTOCOLS = {protocol: Protocol[protocol.name] for protocol in model.Protocol}
 
 
 def lower(
@@ -59,26 +51,35 @@ def lower(
     seed: int = 0,
     execution: Execution = Execution.PROFILE,
     faults: Sequence[model.Fault] = (),
+    mode_changes: Sequence[model.ModeChange] = (),
+    frequency_changes: Sequence[model.FrequencyChange] = (),
+    scenario: model.FaultScenario | None = None,
 ) -> MachineInput:
     """The machine's input for one run from 0 to `horizon_ns`.
 
     `plan` has passed `check_plan`. `samples`: what the sensors deliver; its `sensor` column counts the system's
-    sensors. Tasks, sensors and processors keep their order; slot i of a task is its i-th input. A lost device takes
-    its processors, and those sensors that are attached to no other device.
+    sensors. Tasks, sensors, processors, resources and links keep their order; slot i of a task is its i-th input. A
+    lost device takes its processors, and those sensors that are attached to no other device. `scenario` adds its own
+    losses, overruns and change of mode to those given.
     """
+    if scenario is not None:
+        faults = (*faults, *losses_of(system, scenario))
+        mode_changes = (*mode_changes, *mode_changes_of(scenario))
+        samples = samples_under(system, scenario, samples)
     sensor_of = {sensor.name: index for index, sensor in enumerate(system.sensors)}
     task_of = {task.name: index for index, task in enumerate(system.tasks)}
+    link_of = {link.name: index for index, link in enumerate(system.links)}
+    tasks = _task_rows(system, plan, execution)
+    if scenario is not None and scenario.effect is model.FaultEffect.OVERRUN and scenario.demand_ns is not None:
+        index = task_of[scenario.target]
+        demands = demands_with_overruns(tasks[index], index, seed, scenario.jobs, scenario.demand_ns)
+        tasks[index] = replace(tasks[index], explicit_demands_ns=demands)
     return MachineInput(
-        processors=tuple(
-            ProcessorRow(processor.name, _POLICIES[processor.policy], processor.preemptive)
-            for processor in plan.processors
-        ),
+        processors=tuple(_processor_rows(system, plan, task_of)),
         sensors=tuple(sensor_of),
-        tasks=tuple(
-            _task_row(task, placement, execution) for task, placement in zip(system.tasks, plan.placements, strict=True)
-        ),
+        tasks=tuple(tasks),
         edges=tuple(
-            _edge_row(task, task_of[task.name], given, sensor_of, task_of)
+            _edge_row(task, task_of[task.name], given, sensor_of, task_of, link_of)
             for task in system.tasks
             for given in task.inputs
         ),
@@ -89,49 +90,86 @@ def lower(
             samples.sensor.astype(np.int64),
             samples.capture_ns.astype(np.int64),
         ),
-        faults=tuple(_fault_rows(system, plan, faults, sensor_of)),
+        faults=fault_rows(system, plan, faults),
+        resources=tuple(ResourceRow(one.name, _PROTOCOLS[one.protocol]) for one in system.resources),
+        links=tuple(LinkRow(link.name, link.bandwidth_bytes_per_s, link.latency_ns) for link in system.links),
+        mode_changes=mode_rows(system, mode_changes),
+        frequency_changes=frequency_rows(system, plan, mode_changes, frequency_changes),
     )
 
 
-def _task_row(task: model.Task, placement: model.Placement, execution: Execution) -> TaskRow:
-    timed = task.activation if isinstance(task.activation, model.Periodic) else None
-    joined = task.activation if isinstance(task.activation, model.OnMessage) else None
-    return TaskRow(
-        name=task.name,
-        processor=placement.processor,
-        deadline_ns=task.deadline_ns,
-        demand_ns=_demand(task.execution, execution),
-        level=placement.level,
-        rate_hz=timed.rate_hz if timed else None,
-        offset_ns=timed.offset_ns if timed else 0,
-        budget_ns=task.budget_ns,
-        deadline_action=_ACTIONS[task.deadline_action],
-        tolerance_ns=joined.tolerance_ns if joined else 0,
-    )
+def uses_let(system: model.System, task: model.Task) -> bool:
+    """Whether a task communicates by LET: by its own word, else when a chain through it does."""
+    if task.communication is not None:
+        return task.communication is model.Communication.LET
+    return any(chain.communication is model.Communication.LET and task.name in chain.path for chain in system.chains)
 
 
-def _demand(times: model.ExecutionTime, execution: Execution) -> int | tuple[int, ...]:
-    if execution is Execution.WCET:
-        return times.wcet_ns
-    if execution is Execution.BCET:
-        return times.bcet_ns
-    return resample_quantiles(times.profile_ns or (times.bcet_ns, times.wcet_ns))
+def _elements(system: model.System) -> dict[tuple[str, str], model.ProcessingElement]:
+    return {(device.name, pe.name): pe for device in system.devices for pe in device.processing_elements}
 
 
-def resample_quantiles(profile_ns: Sequence[int]) -> tuple[int, ...]:
-    """A profile of any number of quantiles at equal steps as the machine's 33, interpolated and rounded down."""
-    steps = len(profile_ns) - 1
-    quantiles = []
-    for point in range(QUANTILES):
-        index, part = divmod(point * steps, QUANTILES - 1)
-        following = profile_ns[min(index + 1, steps)]
-        quantiles.append(profile_ns[index] + (following - profile_ns[index]) * part // (QUANTILES - 1))
-    return tuple(quantiles)
+def _task_rows(system: model.System, plan: model.Plan, execution: Execution) -> list[TaskRow]:
+    elements = _elements(system)
+    clocks = {device.name: device.clock for device in system.devices}
+    resource_of = {resource.name: index for index, resource in enumerate(system.resources)}
+    present = first_tasks(system)
+    rows = []
+    for task, placement in zip(system.tasks, plan.placements, strict=True):
+        processor = plan.processors[placement.processor]
+        rows.append(
+            task_row(
+                task,
+                placement,
+                elements[processor.device, processor.pe],
+                clocks[processor.device],
+                execution=execution,
+                let=uses_let(system, task),
+                active=task.name in present,
+                resource_of=resource_of,
+            )
+        )
+    return rows
 
 
-def input_role(activation: model.Periodic | model.OnMessage, given: model.Input) -> Role:
+def _processor_rows(system: model.System, plan: model.Plan, task_of: Mapping[str, int]) -> list[ProcessorRow]:
+    elements = _elements(system)
+    rows = []
+    for index, processor in enumerate(plan.processors):
+        element = elements[processor.device, processor.pe]
+        here = {placement.task for placement in plan.placements if placement.processor == index}
+        rows.append(
+            ProcessorRow(
+                processor.name,
+                _POLICIES[processor.policy],
+                processor.preemptive,
+                cores=processor.cores,
+                switch_ns=element.switch_cost_ns,
+                migration_ns=element.migration_cost_ns,
+                frequency_khz=1 if element.frequency_hz is None else element.frequency_hz // 1000,
+                slices=tuple(
+                    TimeSlice(
+                        piece.length_ns,
+                        tuple(sorted(task_of[name] for name in piece.tasks if name in here)),
+                        piece.switch_cost_ns,
+                    )
+                    for piece in element.slices
+                ),
+                slack_sharing=element.slack_sharing,
+                table=tuple(
+                    TableEntry(entry.start_ns, entry.length_ns, task_of[entry.task])
+                    for entry in element.table
+                    if entry.task in here
+                ),
+                cycle_ns=element.table_cycle_ns,
+            )
+        )
+    return rows
+
+
+def input_role(activation: model.Activation, given: model.Input) -> Role:
     """What a message on this input does to its task."""
-    if isinstance(activation, model.Periodic):
+    if not isinstance(activation, model.OnMessage):
         return Role.READ
     if activation.join is model.Join.LATEST:
         return Role.EACH if given.name == activation.primary else Role.READ
@@ -146,6 +184,7 @@ def _edge_row(
     given: model.Input,
     sensor_of: Mapping[str, int],
     task_of: Mapping[str, int],
+    link_of: Mapping[str, int],
 ) -> EdgeRow:
     return EdgeRow(
         target=target,
@@ -157,21 +196,6 @@ def _edge_row(
         depth=given.edge.depth,
         overflow=_OVERFLOWS[given.edge.overflow],
         required=given.required,
+        link=None if given.link is None else link_of[given.link],
+        size_bytes=given.size_bytes or 1,
     )
-
-
-def _fault_rows(
-    system: model.System,
-    plan: model.Plan,
-    faults: Sequence[model.Fault],
-    sensor_of: Mapping[str, int],
-) -> list[FaultRow]:
-    devices = lost_devices(faults)
-    rows = [
-        FaultRow(devices[processor.device], FaultTarget.PROCESSOR, index)
-        for index, processor in enumerate(plan.processors)
-        if processor.device in devices
-    ]
-    sensors = lost_sensors(system, faults)
-    rows.extend(FaultRow(time_ns, FaultTarget.SENSOR, sensor_of[sensor]) for sensor, time_ns in sensors.items())
-    return rows

@@ -176,11 +176,9 @@ def _check_budget(problems: _Problems, path: str, task: TaskRow, given: MachineI
         problems.say(f"{path}.overrun_action", "an overrun action needs a budget_ns")
     if task.overrun_action is OverrunAction.DEGRADE and task.degraded_demand_ns is None:
         problems.say(f"{path}.degraded_demand_ns", "the overrun action degrade needs a degraded demand")
-    if task.overrun_action is OverrunAction.THROTTLE and processor is not None:
-        if processor.policy is Policy.EDF and task.separation_ns is None:
-            problems.say(
-                f"{path}.separation_ns", "throttling under edf postpones deadlines by the separation; give one"
-            )
+    by_edf = processor is not None and processor.policy is Policy.EDF
+    if task.overrun_action is OverrunAction.THROTTLE and by_edf and task.separation_ns is None:
+        problems.say(f"{path}.separation_ns", "throttling under edf postpones deadlines by the separation; give one")
     if task.low_budget_ns is not None and not task.high_criticality:
         problems.say(f"{path}.low_budget_ns", "only a task of high criticality has a C_LO")
 

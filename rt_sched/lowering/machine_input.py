@@ -1,7 +1,7 @@
 """What the scheduling machine is given: processors, tasks, edges, samples and planned changes by index.
 
-Everything that `sim.Simulation` needs and nothing about where it came from. The rows are those of `trace.setup`, because
-every trace carries them; `lowering.machine_checks` says which values they may have.
+Everything that `sim.Simulation` needs and nothing about where it came from. The rows are those of `trace.setup`,
+because every trace carries them; `lowering.machine_checks` says which values they may have.
 
 A device clock that drifts or starts late is lowered into exact rates, offsets and deadlines of true time; the machine
 knows only that.

@@ -72,7 +72,7 @@ class Simulation:
         return self._given.horizon_ns
 
     def held_messages(self) -> npt.NDArray[np.int64]:
-        """Ids of the messages that a later job may read: in registers and queues, on links, waiting for LET instants."""
+        """Ids of the messages that later jobs may read: in registers and queues, on links, waiting for LET instants."""
         machine = self._machine
         queued = [
             machine.rings[edge["first_place"] + (edge["head"] + position) % edge["depth"]]

@@ -62,14 +62,14 @@ class SliceKind(IntEnum):
 class EventKind(IntEnum):
     """Events that no other table tells; the column `value` holds what is said in brackets.
 
-    SKIP and ABORT: a job ends so, LINK_LOST [link], TASK_REMOVED, TASK_ADDED: its arrivals begin now, FREQUENCY of a processor [kHz], RESCALE of a
-    job [its new demand], SEPARATION: an arrival came too early [distance from the one before], SUPPRESS, SUSPEND [its
-    length], WAKE, REQUEST: a job must wait for a lock, under msrp spinning [resource], LOCK: it has it now [resource],
-    UNLOCK [resource], OWNER_DEAD: freed because its owner was lost or ended [resource], OVERRUN: the budget is used up
-    with work left, ENFORCE: the overrun action happens [OverrunAction], THROTTLE: no budget until REPLENISH [the server
-    deadline under edf, else the number of the arrival that pays], HIGH and LOW: criticality mode of a processor,
-    LET_PUBLISH, LET_UNFINISHED: nothing to publish, SLICE of a time_sliced processor [index] and ENTRY of a table
-    processor [index; job -1: empty] begin.
+    SKIP and ABORT: a job ends so, LINK_LOST [link], TASK_REMOVED, TASK_ADDED: its arrivals begin now, FREQUENCY of a
+    processor [kHz], RESCALE of a job [its new demand], SEPARATION: an arrival came too early [distance from the one
+    before], SUPPRESS, SUSPEND [its length], WAKE, REQUEST: a job must wait for a lock, under msrp spinning [resource],
+    LOCK: it has it now [resource], UNLOCK [resource], OWNER_DEAD: freed because its owner was lost or ended [resource],
+    OVERRUN: the budget is used up with work left, ENFORCE: the overrun action happens [OverrunAction], THROTTLE: no
+    budget until REPLENISH [the server deadline under edf, else the number of the arrival that pays], HIGH and LOW:
+    criticality mode of a processor, LET_PUBLISH, LET_UNFINISHED: nothing to publish, SLICE of a time_sliced processor
+    [index] and ENTRY of a table processor [index; job -1: empty] begin.
     """
 
     OVERRUN = 6
@@ -119,8 +119,8 @@ class JobTable:
     """One row per job, in order of arrival; `number` counts the jobs of a task from 0.
 
     `deadline_ns` is absolute. `demand_ns` is the execution time it needs in total: at the frequencies it met so far,
-    with the work left counted at the present one. `finish_ns` is set for completed jobs only. `capture_ns`: stamp of the data that the
-    output stands for. `missed`: not finished by its deadline. `overrun`: had work left when its budget was used up.
+    with the work left counted at the present one. `finish_ns` is set for completed jobs only. `capture_ns`: stamp of
+    the data that the output stands for. `missed`: not finished by its deadline. `overrun`: had work left when its budget was used up.
     `inputs` int64[n, max slots]: message read on each input slot, -1 for none.
     """
 

@@ -169,11 +169,32 @@ class History:
                 head_ns[mine[1:]] = np.maximum(head_ns[mine[1:]], ends[:-1])
         return head_ns
 
+    @cached_property
+    def enforcements(self) -> dict[int, list[EventRow]]:
+        """Overrun actions by job, in order."""
+        return self.events_of_jobs(EventKind.ENFORCE)
+
+    @cached_property
+    def _modes(self) -> dict[int, list[tuple[int, int]]]:
+        table = self.trace.events
+        switches: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for place in np.flatnonzero(np.isin(table.kind, (int(EventKind.HIGH), int(EventKind.LOW)))).tolist():
+            switches[int(table.processor[place])].append((int(table.time_ns[place]), int(table.kind[place])))
+        return switches
+
+    def criticality_switches(self, row: int) -> list[tuple[int, int]]:
+        """Mode switches of a processor in order: instant, HIGH or LOW."""
+        return self._modes.get(row, [])
+
+    def high_ns(self, row: int) -> list[int]:
+        """Instants at which a processor went into HI mode."""
+        return [time_ns for time_ns, kind in self.criticality_switches(row) if kind == EventKind.HIGH]
+
     # -- slices
 
     @cached_property
     def slices_by_job(self) -> Int64s:
-        """Rows of the slice table ordered by job, then time; those of no job come first."""
+        """Rows of the slice table ordered by job, then time."""
         slices = self.trace.slices
         return np.lexsort((slices.end_ns, slices.start_ns, slices.job)).astype(np.int64)
 
@@ -187,7 +208,7 @@ class History:
     def _progress(self) -> tuple[list[int], list[int], list[int], list[int]]:
         """Starts, ends and executed time before each execution slice, by job; and where those of each job begin."""
         slices, order = self.trace.slices, self.slices_by_job
-        order = order[(slices.kind[order] == SliceKind.EXECUTE) & (slices.job[order] >= 0)]
+        order = order[slices.kind[order] == SliceKind.EXECUTE]
         length = slices.end_ns[order] - slices.start_ns[order]
         total = np.cumsum(length) - length
         job = slices.job[order]
@@ -234,7 +255,6 @@ class History:
     def _over_slices(self, column: npt.NDArray[np.int64], first: bool) -> Int64s:
         found = np.full(len(self.task), -1, np.int64)
         order = self.slices_by_job
-        order = order[self.trace.slices.job[order] >= 0]
         rows = order[::-1] if first else order
         found[self.trace.slices.job[rows]] = column[rows]
         return found
@@ -243,7 +263,7 @@ class History:
     def executed_ns(self) -> Int64s:
         """int64[n jobs]: sum of the execution slices."""
         slices = self.trace.slices
-        mine = (slices.kind == SliceKind.EXECUTE) & (slices.job >= 0)
+        mine = slices.kind == SliceKind.EXECUTE
         executed = np.zeros(len(self.task), np.int64)
         np.add.at(executed, slices.job[mine], slices.end_ns[mine] - slices.start_ns[mine])
         return executed
