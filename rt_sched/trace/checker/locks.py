@@ -1,0 +1,376 @@
+"""Shared resources (semantics 14): exclusion, programs, grants, and the keys that owners have meanwhile."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from rt_sched.trace.checker.findings import Findings, Rule
+from rt_sched.trace.checker.history import NEVER_NS, History
+from rt_sched.trace.checker.keys import KeySteps, add_step, key_at
+from rt_sched.trace.checker.rescaling import Offsets
+from rt_sched.trace.records import EventKind, Int64s, JobStatus
+from rt_sched.trace.setup import Policy, Protocol, SectionRow
+
+_LOST = -1
+
+
+@dataclass(slots=True)
+class LockHistory:
+    """What the lock events tell.
+
+    `keys`: how the effective key of a job develops. `ceilings`: per EDF processor, least relative deadline of the users
+    of its locked ceiling resources, as (instant, value, the job whose locking changed it). `waits`: job, begin, end,
+    whether it spins meanwhile. `holding`: per job the spans [lock, unlock) of its outermost sections. `fixed`: per job
+    the spans from an msrp request to the unlock.
+    """
+
+    keys: dict[int, KeySteps] = field(default_factory=dict)
+    ceilings: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
+    waits: list[tuple[int, int, int, bool]] = field(default_factory=list)
+    holding: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    fixed: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def held_at(self, job: int, time_ns: int) -> bool:
+        """Whether a job holds a lock from an instant on."""
+        return any(begin_ns <= time_ns < end_ns for begin_ns, end_ns in self.holding.get(job, ()))
+
+    def fixed_at(self, job: int, time_ns: int) -> bool:
+        """Whether an msrp section or its spin keeps a job on its core from an instant on."""
+        return any(begin_ns <= time_ns < end_ns for begin_ns, end_ns in self.fixed.get(job, ()))
+
+
+def check_locks(history: History, own: Int64s, server_keys: dict[int, KeySteps], found: Findings) -> LockHistory:
+    """Replay the lock events against the declared sections and protocols.
+
+    `server_keys`: keys of jobs under a bandwidth server, which replace their own.
+    """
+    if not history.setup.resources:
+        return LockHistory(keys=dict(server_keys))
+    sweep = _Sweep(history, own, server_keys, found)
+    sweep.run()
+    _programs(history, sweep.acted, found)
+    _waiting(history, sweep.result, found)
+    return sweep.result
+
+
+class _Sweep:
+    """Owners and waiters of every resource, event by event."""
+
+    def __init__(self, history: History, own: Int64s, server_keys: dict[int, KeySteps], found: Findings) -> None:
+        self._history, self._own, self._found = history, own, found
+        self._server_keys = server_keys
+        resources = len(history.setup.resources)
+        self._protocol = [resource.protocol for resource in history.setup.resources]
+        self._policy = [processor.policy for processor in history.setup.processors]
+        self._owner = [-1] * resources
+        self._waiters: list[list[int]] = [[] for _ in range(resources)]
+        self._granting: dict[int, int] = {}
+        self._held: dict[int, list[int]] = defaultdict(list)
+        self._since: dict[tuple[int, int], int] = {}
+        self._waiting_since: dict[int, int] = {}
+        self._outer_ns: dict[int, int] = {}
+        self._owner_keys: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
+        users = [
+            [task for task in history.setup.tasks if any(section.resource == r for section in task.sections)]
+            for r in range(resources)
+        ]
+        self._ceiling_level = [min((task.level for task in tasks), default=0) for tasks in users]
+        self._ceiling_deadline = [min((task.deadline_ns for task in tasks), default=0) for tasks in users]
+        self.result = LockHistory(keys=dict(server_keys))
+        self.acted: dict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
+
+    def run(self) -> None:
+        history = self._history
+        events: list[tuple[int, int, int, int, int]] = []
+        for kind in (EventKind.REQUEST, EventKind.LOCK, EventKind.UNLOCK, EventKind.OWNER_DEAD, EventKind.ABORT):
+            for time_ns, job, value, position in history.events(kind):
+                events.append((time_ns, position, int(kind), job, value))
+        for time_ns, job, value, position in history.events(EventKind.REPLENISH):
+            if job in self._server_keys:
+                events.append((time_ns, position, int(EventKind.REPLENISH), job, value))
+        lost_rows = set(history.lost_row_ns[history.lost_row_ns < NEVER_NS].tolist())
+        if lost_rows:
+            for _, job, _, _ in history.events(EventKind.REQUEST):
+                if history.trace.jobs.status[job] == JobStatus.LOST:
+                    events.append((int(history.end_ns[job]), len(history.trace.events), _LOST, job, 0))
+        for time_ns, _, kind, job, value in sorted(events):
+            self._one(time_ns, kind, job, value)
+        self._overdue(NEVER_NS)
+        self._merge_keys()
+        horizon_ns = history.trace.horizon_ns
+        for job, held in self._held.items():
+            if held and history.end_ns[job] <= horizon_ns:
+                where = history.job_name(job)
+                names = ", ".join(history.setup.resources[r].name for r in held)
+                self._say(int(history.end_ns[job]), where, f"{names} is released when the job ends")
+            if held:
+                self.result.holding[job].append((self._outer_ns[job], NEVER_NS))
+        for (job, resource), since_ns in self._since.items():
+            if self._protocol[resource] is Protocol.MSRP:
+                self.result.fixed[job].append((since_ns, NEVER_NS))
+        for job, since_ns in self._waiting_since.items():
+            self._end_wait(job, since_ns, min(int(history.end_ns[job]), horizon_ns))
+
+    def _say(self, time_ns: int, where: str, expected: str) -> None:
+        self._found.add(Rule.RESOURCES, time_ns, where, expected)
+
+    def _name(self, resource: int) -> str:
+        return self._history.setup.resources[resource].name
+
+    def _one(self, time_ns: int, kind: int, job: int, value: int) -> None:
+        self._overdue(time_ns)
+        if kind == EventKind.REQUEST:
+            self._request(time_ns, job, value)
+        elif kind == EventKind.LOCK:
+            self._lock(time_ns, job, value)
+        elif kind in (EventKind.UNLOCK, EventKind.OWNER_DEAD):
+            self._release(time_ns, kind, job, value)
+        elif kind in (EventKind.ABORT, _LOST):
+            self._leave(time_ns, job)
+        self._update_keys(time_ns)
+
+    def _overdue(self, time_ns: int) -> None:
+        """A free resource with waiters goes to one of them at the instant at which it became free."""
+        for resource, since_ns in list(self._granting.items()):
+            if time_ns > since_ns:
+                del self._granting[resource]
+                if self._owner[resource] == -1 and self._alive_waiters(resource, since_ns):
+                    self._say(since_ns, self._name(resource), "a waiting job gets the lock as soon as it is free")
+
+    def _alive_waiters(self, resource: int, time_ns: int) -> list[int]:
+        return [job for job in self._waiters[resource] if self._history.end_ns[job] > time_ns]
+
+    def _request(self, time_ns: int, job: int, resource: int) -> None:
+        if self._owner[resource] == -1 and resource not in self._granting:
+            self._say(time_ns, self._name(resource), f"{self._history.job_name(job)} need not wait: the lock is free")
+        if job in self._waiting_since:
+            self._say(time_ns, self._history.job_name(job), "a waiting job requests nothing more")
+        self._waiters[resource].append(job)
+        self._waiting_since[job] = time_ns
+        if self._protocol[resource] is Protocol.MSRP:
+            self._since[job, resource] = time_ns
+        self.acted[job].append(("request", time_ns, resource, len(self._held[job])))
+
+    def _lock(self, time_ns: int, job: int, resource: int) -> None:
+        name, who = self._name(resource), self._history.job_name(job)
+        owner = self._owner[resource]
+        if owner != -1:
+            self._say(time_ns, name, f"{who} waits until {self._history.job_name(owner)} has unlocked it")
+        waiters = self._alive_waiters(resource, time_ns)
+        if job in self._waiters[resource]:
+            first = self._first_waiter(resource, waiters, time_ns)
+            if first not in (-1, job) and self._history.end_ns[job] > time_ns:
+                rule = "first in the order of requests" if self._protocol[resource] is Protocol.MSRP else "the best key"
+                self._say(time_ns, name, f"{self._history.job_name(first)} has {rule} and gets the lock before {who}")
+            self._waiters[resource].remove(job)
+            self._end_wait(job, self._waiting_since.pop(job, time_ns), time_ns, self._protocol[resource])
+        elif waiters:
+            self._say(time_ns, name, f"{who} waits behind {self._history.job_name(waiters[0])}")
+        self._granting.pop(resource, None)
+        self._owner[resource] = job
+        if not self._held[job]:
+            self._outer_ns[job] = time_ns
+        self._held[job].append(resource)
+        self._since.setdefault((job, resource), time_ns)
+        self.acted[job].append(("lock", time_ns, resource, len(self._held[job])))
+        self._update_ceiling(time_ns, job, resource)
+
+    def _first_waiter(self, resource: int, waiters: list[int], time_ns: int) -> int:
+        if not waiters:
+            return -1
+        if self._protocol[resource] is Protocol.MSRP:
+            return waiters[0]
+        return min(waiters, key=lambda job: self._effective(job, time_ns, set()))
+
+    def _release(self, time_ns: int, kind: int, job: int, resource: int) -> None:
+        owner, name = self._owner[resource], self._name(resource)
+        if kind == EventKind.OWNER_DEAD:
+            if owner == -1:
+                self._say(time_ns, name, "no owner could die: the lock is free")
+                return
+            job = owner
+            if self._history.end_ns[job] != time_ns:
+                self._say(time_ns, name, f"{self._history.job_name(job)} keeps the lock: it has not ended")
+        elif owner != job:
+            self._say(time_ns, name, f"{self._history.job_name(job)} unlocks only what it has locked")
+            return
+        elif self._held[job][-1] != resource:
+            inner = self._name(self._held[job][-1])
+            self._say(time_ns, self._history.job_name(job), f"sections nest: {inner} is unlocked before {name}")
+        self._owner[resource] = -1
+        self._held[job].remove(resource)
+        since_ns = self._since.pop((job, resource), time_ns)
+        if self._protocol[resource] is Protocol.MSRP:
+            self.result.fixed[job].append((since_ns, time_ns))
+        if not self._held[job]:
+            self.result.holding[job].append((self._outer_ns[job], time_ns))
+        self.acted[job].append(("unlock" if kind == EventKind.UNLOCK else "dead", time_ns, resource, 0))
+        if self._waiters[resource]:
+            self._granting[resource] = time_ns
+        self._update_ceiling(time_ns, job, resource)
+
+    def _leave(self, time_ns: int, job: int) -> None:
+        """A job that ends waits no longer."""
+        for resource, waiters in enumerate(self._waiters):
+            if job in waiters:
+                waiters.remove(job)
+                self._since.pop((job, resource), None)
+                self._end_wait(job, self._waiting_since.pop(job, time_ns), time_ns, self._protocol[resource])
+
+    def _end_wait(self, job: int, since_ns: int, until_ns: int, protocol: Protocol | None = None) -> None:
+        if protocol is None:
+            resource = next(r for r, waiters in enumerate(self._waiters) if job in waiters)
+            protocol = self._protocol[resource]
+        self.result.waits.append((job, since_ns, until_ns, protocol is Protocol.MSRP))
+
+    def _update_ceiling(self, time_ns: int, job: int, resource: int) -> None:
+        row = int(self._history.row[job])
+        if self._protocol[resource] is not Protocol.PRIORITY_CEILING or self._policy[row] is not Policy.EDF:
+            return
+        locked = (
+            self._ceiling_deadline[r]
+            for r, owner in enumerate(self._owner)
+            if owner != -1
+            and self._protocol[r] is Protocol.PRIORITY_CEILING
+            and self._history.row[owner] == row
+        )
+        self.result.ceilings[row].append((time_ns, min(locked, default=NEVER_NS), job))
+
+    def _effective(self, job: int, time_ns: int, seen: set[int]) -> int:
+        """Best of the job's own key, its ceilings and the keys of those it blocks, through any chain."""
+        key = key_at(self._server_keys.get(job), int(self._own[job]), time_ns)
+        if job in seen:
+            return key
+        seen = seen | {job}
+        policy = self._policy[int(self._history.row[job])]
+        for resource in self._held.get(job, ()):
+            if self._protocol[resource] is Protocol.PRIORITY_CEILING and policy is Policy.FIXED_PRIORITY:
+                key = min(key, self._ceiling_level[resource])
+            if self._protocol[resource] is Protocol.PRIORITY_INHERITANCE:
+                for waiter in self._waiters[resource]:
+                    if self._policy[int(self._history.row[waiter])] is policy:
+                        key = min(key, self._effective(waiter, time_ns, seen))
+        return key
+
+    def _update_keys(self, time_ns: int) -> None:
+        """Note the keys of all owners; those of others are what they were declared to be."""
+        for job, held in self._held.items():
+            steps = self._owner_keys[job]
+            key = self._effective(job, time_ns, set()) if held else None
+            if (steps[-1][1] if steps else None) != key:
+                steps.append((time_ns, key))
+
+    def _merge_keys(self) -> None:
+        """Keys of owners while they own, their own ones otherwise."""
+        for job, owned in self._owner_keys.items():
+            own, served = int(self._own[job]), self._server_keys.get(job)
+            steps: KeySteps = []
+            instants = sorted({time_ns for time_ns, _ in owned} | {time_ns for time_ns, _ in served or ()})
+            place, present = 0, None
+            for time_ns in instants:
+                while place < len(owned) and owned[place][0] <= time_ns:
+                    present = owned[place][1]
+                    place += 1
+                add_step(steps, time_ns, key_at(served, own, time_ns) if present is None else present)
+            if steps:
+                self.result.keys[job] = steps
+
+
+def _programs(history: History, acted: dict[int, list[tuple[str, int, int, int]]], found: Findings) -> None:
+    """Every job locks and unlocks at the executed times that its task declares, in their order."""
+    offsets = Offsets(history)
+    for task, row in enumerate(history.setup.tasks):
+        if not row.sections:
+            for job in history.jobs_of_task[task].tolist():
+                if acted.get(job):
+                    text = "no lock event: it has no sections"
+                    found.add(Rule.RESOURCES, acted[job][0][1], history.job_name(job), text)
+            continue
+        ordered = sorted(row.sections, key=lambda one: (one.start_ns, -one.end_ns))
+        for job in history.jobs_of_task[task].tolist():
+            sections = [
+                SectionRow(one.resource, offsets.of(job, one.start_ns), offsets.of(job, one.end_ns)) for one in ordered
+            ]
+            _program(history, job, sections, acted.get(job, []), found)
+
+
+def _program(
+    history: History,
+    job: int,
+    sections: list[SectionRow],
+    acted: list[tuple[str, int, int, int]],
+    found: Findings,
+) -> None:
+    jobs, where = history.trace.jobs, history.job_name(job)
+    executed_ns = int(history.executed_ns[job])
+    ended = history.end_ns[job] <= history.trace.horizon_ns
+    due = [one for one in sections if one.start_ns < executed_ns]
+    locked = [(time_ns, resource) for what, time_ns, resource, _ in acted if what == "lock"]
+    for place, (time_ns, resource) in enumerate(locked):
+        name = history.setup.resources[resource].name
+        if place >= len(sections) or sections[place].resource != resource:
+            found.add(Rule.RESOURCES, time_ns, where, f"it does not lock {name} here")
+            return
+        at_ns = history.executed_at(job, time_ns)
+        if at_ns != sections[place].start_ns:
+            text = f"it locks {name} when it has executed {sections[place].start_ns} ns, not {at_ns} ns"
+            found.add(Rule.RESOURCES, time_ns, where, text)
+    if len(locked) < len(due):
+        one = due[len(locked)]
+        name = history.setup.resources[one.resource].name
+        text = f"it locks {name} when it has executed {one.start_ns} ns"
+        found.add(Rule.RESOURCES, history.reached_ns(job, max(one.start_ns, 1)), where, text)
+    open_sections: dict[int, list[SectionRow]] = defaultdict(list)
+    place = 0
+    for what, time_ns, resource, _ in acted:
+        name = history.setup.resources[resource].name
+        if what == "lock":
+            open_sections[resource].append(sections[place])
+            place += 1
+        elif what == "request":
+            at_ns = history.executed_at(job, time_ns)
+            if place < len(sections) and at_ns != sections[place].start_ns:
+                text = f"it requests {name} when it has executed {sections[place].start_ns} ns, not {at_ns} ns"
+                found.add(Rule.RESOURCES, time_ns, where, text)
+        elif what == "unlock" and open_sections[resource]:
+            at_ns = history.executed_at(job, time_ns)
+            until_ns = open_sections[resource].pop().end_ns
+            if jobs.finish_ns[job] == time_ns:
+                until_ns = min(until_ns, executed_ns)
+            if at_ns != until_ns:
+                text = f"it unlocks {name} when it has executed {until_ns} ns, not {at_ns} ns"
+                found.add(Rule.RESOURCES, time_ns, where, text)
+        elif what == "dead":
+            if open_sections[resource]:
+                open_sections[resource].pop()
+            if jobs.status[job] not in (JobStatus.LOST, JobStatus.ABORTED):
+                found.add(Rule.RESOURCES, time_ns, where, f"it unlocks {name} itself: it is neither lost nor aborted")
+    for resource, still in open_sections.items():
+        for one in still:
+            if not ended and one.end_ns < executed_ns:
+                name = history.setup.resources[resource].name
+                text = f"it unlocks {name} when it has executed {one.end_ns} ns"
+                found.add(Rule.RESOURCES, history.reached_ns(job, one.end_ns), where, text)
+
+
+def _waiting(history: History, locks: LockHistory, found: Findings) -> None:
+    """A job that waits for a lock does not execute; only for an msrp lock it spins."""
+    slices, order = history.trace.slices, history.slices_by_job
+    jobs = slices.job[order]
+    spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for job, begin_ns, end_ns, spins in locks.waits:
+        first, last = jobs.searchsorted(job), jobs.searchsorted(job, side="right")
+        if spins:
+            spans[job].append((begin_ns, end_ns))
+        for place in order[first:last].tolist():
+            kind = int(slices.kind[place])
+            inside = slices.start_ns[place] < end_ns and slices.end_ns[place] > begin_ns
+            if inside and not (spins and kind != 0):
+                text = f"it waits for a lock from {begin_ns} to {end_ns} ns and does not run meanwhile"
+                found.add(Rule.RESOURCES, int(slices.start_ns[place]), history.job_name(job), text)
+    for place in (slices.kind == 2).nonzero()[0].tolist():
+        job, begin_ns, end_ns = int(slices.job[place]), int(slices.start_ns[place]), int(slices.end_ns[place])
+        if not any(first_ns <= begin_ns and end_ns <= last_ns for first_ns, last_ns in spans.get(job, ())):
+            text = "it spins only while it waits for an msrp lock"
+            found.add(Rule.RESOURCES, begin_ns, history.job_name(job), text)

@@ -1,0 +1,185 @@
+"""Arrivals, releases, deadlines, misses and separations (semantics 1, 3, 16 to 18)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rt_sched.trace.checker.draws import JITTER, SEPARATION, bits_of, up_to
+from rt_sched.trace.checker.findings import Findings, Rule
+from rt_sched.trace.checker.history import NEVER_NS, History
+from rt_sched.trace.checker.modes import active_spans
+from rt_sched.trace.records import EventKind, Int64s, JobStatus
+from rt_sched.trace.setup import DeadlineAction, OverrunAction, TaskRow
+
+
+def check_times(history: History, found: Findings) -> None:
+    """All of them."""
+    _timed_arrivals(history, found)
+    _releases(history, found)
+    _order(history, found)
+    _misses(history, found)
+    _separations(history, found)
+
+
+def _timed_arrivals(history: History, found: Findings) -> None:
+    for index, task in enumerate(history.setup.tasks):
+        if not task.timed:
+            continue
+        mine = history.jobs_of_task[index]
+        expected = _expected_arrivals(history, index, task)
+        actual = history.trace.jobs.arrival_ns[mine].tolist()
+        for number, (is_ns, should_ns) in enumerate(zip(actual, expected, strict=False)):
+            if is_ns != should_ns:
+                found.add(Rule.ARRIVALS, is_ns, f"{task.name} #{number}", f"arrival at {should_ns} ns, not {is_ns} ns")
+                break
+        else:
+            if len(actual) < len(expected):
+                at_ns = expected[len(actual)]
+                found.add(Rule.ARRIVALS, at_ns, f"{task.name} #{len(actual)}", "a job that arrives now; there is none")
+            elif len(actual) > len(expected):
+                at_ns = actual[len(expected)]
+                found.add(Rule.ARRIVALS, at_ns, f"{task.name} #{len(expected)}", "no arrival here")
+
+
+def _expected_arrivals(history: History, index: int, task: TaskRow) -> list[int]:
+    horizon_ns = history.trace.horizon_ns
+    expected: list[int] = []
+    for begin_ns, end_ns, first in active_spans(history.setup, index):
+        last_ns = min(end_ns, horizon_ns)
+        if task.explicit_arrivals_ns is not None:
+            expected.extend(at for at in task.explicit_arrivals_ns if begin_ns <= at < last_ns)
+        elif task.rate_hz is not None:
+            origin_ns = task.offset_ns if first else begin_ns
+            expected.extend(_rate_arrivals(history, index, task, origin_ns, last_ns, len(expected)))
+    return expected
+
+
+def _rate_arrivals(
+    history: History, index: int, task: TaskRow, origin_ns: int, last_ns: int, first_number: int
+) -> list[int]:
+    """Arrivals at origin + floor(k / rate), each delayed by what it and those before it drew, before `last_ns`."""
+    rate = task.rate_hz
+    if rate is None or origin_ns >= last_ns:
+        return []
+    step, per = rate.denominator * 10**9, rate.numerator
+    count = (last_ns - origin_ns) * per // step + 2
+    nominal = [origin_ns + k * step // per for k in range(count)]
+    if task.extra_separation_ns:
+        numbers = np.arange(first_number, first_number + count, dtype=np.int64)
+        bits = bits_of(history.trace.seed, index, numbers, SEPARATION)
+        extra = up_to(task.extra_separation_ns, bits).tolist()
+        extra[0] = 0
+        late_ns = 0
+        for k, more_ns in enumerate(extra):
+            late_ns += more_ns
+            nominal[k] += late_ns
+    return [at for at in nominal if at < last_ns]
+
+
+def _releases(history: History, found: Findings) -> None:
+    jobs = history.trace.jobs
+    expected = jobs.arrival_ns.astype(np.int64).copy()
+    for index, task in enumerate(history.setup.tasks):
+        mine = history.jobs_of_task[index]
+        if not len(mine) or not (task.jitter_ns or task.explicit_jitters_ns):
+            continue
+        jitter = up_to(task.jitter_ns, bits_of(history.trace.seed, index, jobs.number[mine], JITTER))
+        given = np.array(task.explicit_jitters_ns[: len(mine)], np.int64)
+        jitter[: len(given)] = given
+        expected[mine] += jitter
+    for job in np.flatnonzero(jobs.release_ns != expected).tolist():
+        text = f"release at {int(expected[job])} ns, not {int(jobs.release_ns[job])} ns"
+        rule = Rule.RANDOMNESS if history.task_row(job).jitter_ns else Rule.TIMES
+        found.add(rule, int(jobs.arrival_ns[job]), history.job_name(job), text)
+
+
+def _order(history: History, found: Findings) -> None:
+    jobs = history.trace.jobs
+    expected_ns = jobs.arrival_ns + history.per_task([task.deadline_ns for task in history.setup.tasks])
+    for job in np.flatnonzero(jobs.deadline_ns != expected_ns).tolist():
+        text = f"absolute deadline {int(expected_ns[job])} ns, not {int(jobs.deadline_ns[job])} ns"
+        found.add(Rule.TIMES, int(jobs.arrival_ns[job]), history.job_name(job), text)
+    late = (jobs.start_ns >= 0) & (jobs.start_ns < jobs.release_ns)
+    late |= (jobs.finish_ns >= 0) & (jobs.finish_ns <= jobs.start_ns)
+    late |= (jobs.finish_ns >= 0) & (jobs.start_ns < 0)
+    for job in np.flatnonzero(late).tolist():
+        text = "arrival <= release <= start < finish"
+        found.add(Rule.TIMES, int(jobs.arrival_ns[job]), history.job_name(job), text)
+    wrong = (jobs.finish_ns >= 0) != (jobs.status == JobStatus.COMPLETED)
+    for job in np.flatnonzero(wrong).tolist():
+        text = "a finish exactly when it completed"
+        found.add(Rule.TIMES, int(jobs.arrival_ns[job]), history.job_name(job), text)
+    horizon_ns = history.trace.horizon_ns
+    beyond = (jobs.arrival_ns >= horizon_ns) | (jobs.start_ns >= horizon_ns) | (jobs.finish_ns > horizon_ns)
+    for job in np.flatnonzero(beyond | (jobs.arrival_ns < 0)).tolist():
+        text = f"arrival and start before the horizon at {horizon_ns} ns, finish not after it"
+        found.add(Rule.HORIZON, int(jobs.arrival_ns[job]), history.job_name(job), text)
+
+
+def expired_alive(history: History) -> tuple[Int64s, Int64s]:
+    """Jobs that were in the backlog when their deadline expired, and those of which it cannot be told.
+
+    Expiries are phase 4: completions, losses and mode changes at the same instant come first, as do budgets and C_LO;
+    skipping comes later. Jobs that an entry's end aborts at that very instant may have expired or not.
+    """
+    jobs, end_ns = history.trace.jobs, history.end_ns
+    status = jobs.status
+    in_run = (jobs.deadline_ns <= history.trace.horizon_ns) & (status != JobStatus.SUPPRESSED)
+    alive = in_run & (end_ns > jobs.deadline_ns)
+    alive |= in_run & (status == JobStatus.SKIPPED) & (end_ns == jobs.deadline_ns)
+    at_once = np.flatnonzero(in_run & (status == JobStatus.ABORTED) & (end_ns == jobs.deadline_ns))
+    unclear = []
+    for job in at_once.tolist():
+        causes = abort_causes(history, job)
+        if causes == {"deadline"}:
+            alive[job] = True
+        elif "deadline" in causes:
+            unclear.append(job)
+    return np.flatnonzero(alive).astype(np.int64), np.array(unclear, np.int64)
+
+
+def abort_causes(history: History, job: int) -> set[str]:
+    """Everything declared or recorded that would have aborted the job up to the instant at which it was."""
+    end_ns = int(history.end_ns[job])
+    task, causes = history.task_row(job), set()
+    if task.deadline_action is DeadlineAction.ABORT and history.trace.jobs.deadline_ns[job] <= end_ns:
+        causes.add("deadline")
+    for time_ns, _, action, _ in history.enforcements.get(job, ()):
+        if time_ns <= end_ns and action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER):
+            causes.add("budget")
+    arrival_ns = int(history.trace.jobs.arrival_ns[job])
+    for _, span_end_ns, _ in active_spans(history.setup, int(history.task[job])):
+        if arrival_ns < span_end_ns <= end_ns:
+            causes.add("mode")
+    if not task.high_criticality:
+        row = int(history.row[job])
+        if any(arrival_ns <= time_ns <= end_ns for time_ns in history.high_ns(row)):
+            causes.add("criticality")
+    return causes
+
+
+def _misses(history: History, found: Findings) -> None:
+    jobs = history.trace.jobs
+    expected = np.zeros(len(jobs), np.bool_)
+    alive, unclear = expired_alive(history)
+    expected[alive] = True
+    expected[unclear] = jobs.missed[unclear]
+    for job in np.flatnonzero(jobs.missed != expected).tolist():
+        says = "missed" if expected[job] else "not missed"
+        deadline_ns = int(jobs.deadline_ns[job])
+        found.add(Rule.TIMES, deadline_ns, history.job_name(job), f"its deadline at {deadline_ns} ns counts as {says}")
+
+
+def _separations(history: History, found: Findings) -> None:
+    jobs = history.trace.jobs
+    before = history.before
+    least_ns = history.per_task([task.separation_ns or 0 for task in history.setup.tasks])
+    distance_ns = np.where(before >= 0, jobs.arrival_ns - jobs.arrival_ns[before], NEVER_NS)
+    expected = {int(job): int(distance_ns[job]) for job in np.flatnonzero(distance_ns < least_ns)}
+    for time_ns, job, value, _ in history.events(EventKind.SEPARATION):
+        if expected.pop(job, None) != value or time_ns != jobs.arrival_ns[job]:
+            text = f"the distance from the arrival before is {int(distance_ns[job])} ns, declared {int(least_ns[job])} ns"
+            found.add(Rule.TIMES, time_ns, history.job_name(job), text)
+    for job, value in expected.items():
+        text = f"a separation of only {value} ns is flagged"
+        found.add(Rule.TIMES, int(jobs.arrival_ns[job]), history.job_name(job), text)
