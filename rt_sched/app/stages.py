@@ -53,6 +53,10 @@ class ImportedStages:
 
     def create(self, task: Task) -> Stage:
         """A new instance for `task`; raises DeploymentError where its class or parameters are wrong."""
+        if not task.stage:
+            raise DeploymentError(
+                f"task {task.name}: it has no stage, so it can be simulated only; add stage: module:Class"
+            )
         parameters = dict(task.parameters)
         found = _find_class(task.stage)
         complaint = found if isinstance(found, str) else self.check_parameters(task.stage, parameters)

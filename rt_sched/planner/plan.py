@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rt_sched.model import Placement, Plan, Policy, Processor, System
+from rt_sched.model import Placement, Plan, Policy, ProcessingElement, Processor, System
 from rt_sched.planner.placement import place_on_cores
 from rt_sched.planner.priorities import urgency_levels
 
@@ -13,14 +13,16 @@ POLICIES = ("rms", "dm", "edf")
 def make_plan(system: System, policy: str | None = None) -> Plan:
     """The plan under `policy` (default: the system file's own).
 
-    `edf` applies to every processing element that is not `fifo`; `rms` and `dm` turn those into fixed priority.
+    Elements that declare `fifo`, `time_sliced` or `table` keep it. Of the others, a `policy` that is given decides:
+    `edf`, or fixed priority for `rms` and `dm`. Otherwise an element's own `edf` stands, and the file's policy decides
+    the rest.
     Levels are also set under EDF, where they do not order anything, so that plans stay comparable.
     Raises ValueError for an unknown policy.
     """
     chosen = policy or system.policy
     if chosen not in POLICIES:
         raise ValueError(f"unknown policy {chosen!r}; valid: {', '.join(POLICIES)}")
-    processors = _processors(system, chosen)
+    processors = _processors(system, chosen, forced=policy is not None)
     core_of = place_on_cores(system, processors)
     levels = urgency_levels(system.tasks, core_of, chosen)
     placements = tuple(
@@ -29,11 +31,19 @@ def make_plan(system: System, policy: str | None = None) -> Plan:
     return Plan(system.name, chosen, processors, placements)
 
 
-def _processors(system: System, policy: str) -> tuple[Processor, ...]:
-    ordering = Policy.EDF if policy == "edf" else Policy.FIXED_PRIORITY
+def _processors(system: System, policy: str, forced: bool) -> tuple[Processor, ...]:
+    """One per ready queue of every processing element."""
     return tuple(
-        Processor(device.name, pe.name, core, Policy.FIFO if pe.policy is Policy.FIFO else ordering, pe.preemptive)
+        Processor(device.name, pe.name, core, _ordering(pe, policy, forced), pe.preemptive, pe.queue_cores)
         for device in system.devices
         for pe in device.processing_elements
-        for core in range(pe.cores)
+        for core in range(0, pe.cores, pe.queue_cores)
     )
+
+
+def _ordering(element: ProcessingElement, policy: str, forced: bool) -> Policy:
+    if element.policy in (Policy.FIFO, Policy.TIME_SLICED, Policy.TABLE):
+        return element.policy
+    if policy == "edf" or (element.policy is Policy.EDF and not forced):
+        return Policy.EDF
+    return Policy.FIXED_PRIORITY

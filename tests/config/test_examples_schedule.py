@@ -9,7 +9,7 @@ import pytest
 
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system
-from rt_sched.lowering.lower import Execution, lower
+from rt_sched.lowering import Execution, lower
 from rt_sched.model import System
 from rt_sched.planner import make_plan
 from rt_sched.sim import Simulation

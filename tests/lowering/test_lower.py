@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rt_sched.lowering import Execution, lower
-from rt_sched.lowering.lower import resample_quantiles
+from rt_sched.lowering.task_rows import resample_quantiles
 from rt_sched.lowering.machine_input import (
     DeadlineAction,
     EdgeKind,
