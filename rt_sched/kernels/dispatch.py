@@ -24,7 +24,7 @@ from rt_sched.kernels.tables import (
     TABLE,
     TIME_SLICED,
 )
-from rt_sched.kernels.trail import emit_job, note
+from rt_sched.kernels.trail import emit_job, note, note_head
 
 #: Added to the key of a job that uses a time slice of others.
 _BEHIND = NEVER_NS // 2
@@ -70,7 +70,7 @@ def _dispatch_once(m, processor):
     if m.jobs[job]["start_ns"] == NONE:
         complete = inputs_complete(m, job) if m.tasks[task]["let"] == 1 else read_inputs(m, job)
         if not complete:
-            emit_job(m, EVENT_SKIP, job)
+            note_head(m, EVENT_SKIP, task, NONE)
             end_head_job(m, task, SKIPPED)
             return True
     if m.cores[core]["running"] != NONE:

@@ -38,7 +38,7 @@ from rt_sched.kernels.tables import (
     TIMED,
     UNFINISHED,
 )
-from rt_sched.kernels.trail import emit_job, mark, note
+from rt_sched.kernels.trail import emit_job, mark, note, note_head
 
 
 @part
@@ -241,7 +241,7 @@ def abort_head(m, task):
         return
     if state["hold"] & HOLD_ON_CORE:
         leave_core(m, state["core"])
-    emit_job(m, EVENT_ABORT, state["head_job"])
+    note_head(m, EVENT_ABORT, task, NONE)
     end_job(m, task, ABORTED)
 
 
@@ -260,7 +260,7 @@ def strike(m, task, job):
     """Abort a job that waits behind the oldest of its task."""
     m.jobs[job]["status"] = ABORTED
     m.clock[0]["active_jobs"] -= 1
-    emit_job(m, EVENT_ABORT, job)
+    note(m, EVENT_ABORT, m.tasks[task]["processor"], task, job, NONE)
     if m.tasks[task]["deadline_job"] == job:
         watch_deadline(m, task, job)
 

@@ -90,9 +90,7 @@ def _room_for_instant(m, instant_ns):
     clock["slices_needed"] = len(m.cores)
     clock["drops_needed"] = deliveries + len(m.rings)
     clock["transfers_needed"] = deliveries if len(m.lanes) > 0 else 0
-    clock["log_needed"] = 0
-    if clock["log_room"] > 0:
-        clock["log_needed"] = clock["log_room"] + clock["active_jobs"] + 4 * clock["jobs_needed"]
+    clock["log_needed"] = clock["log_room"] + clock["active_jobs"] + 4 * clock["jobs_needed"]
     clock["events_needed"] = 6 * (clock["active_jobs"] + clock["jobs_needed"])
     clock["events_needed"] += clock["drops_needed"] + samples + len(m.changes) + clock["log_needed"]
     return (

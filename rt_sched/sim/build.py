@@ -106,21 +106,7 @@ def _clock(given: MachineInput, timers: _Timers, steps: int, changes: int) -> np
     clock["wake_timers"], clock["let_timers"] = timers.wake, timers.let
     clock["lane_timers"], clock["span_timers"] = timers.lanes, timers.spans
     clock["burst"] = max((_burst(task) for task in given.tasks), default=1)
-    logs = (
-        steps
-        or changes
-        or timers.let != tables.NONE
-        or timers.spans != tables.NONE
-        or any(
-            task.budget_ns is not None
-            or task.low_budget_ns is not None
-            or task.separation_ns is not None
-            or task.deadline_action == tables.SKIP_NEXT
-            for task in given.tasks
-        )
-    )
-    if logs:
-        clock["log_room"] = 5 * steps + 12 * len(given.tasks) + 4 * len(given.processors) + changes
+    clock["log_room"] = 5 * steps + 12 * len(given.tasks) + 4 * len(given.processors) + changes
     return clock
 
 
