@@ -6,6 +6,9 @@ setup that the trace carries. It does not simulate: every rule is checked on wha
 
 from __future__ import annotations
 
+from rt_sched.trace.checker.budgets import check_budgets, server_keys
+from rt_sched.trace.checker.criticality import check_criticality
+from rt_sched.trace.checker.ends import check_aborts, check_suppressed
 from rt_sched.trace.checker.execution import check_execution
 from rt_sched.trace.checker.findings import Findings, Rule, TraceCheck
 from rt_sched.trace.checker.form import check_form
@@ -28,6 +31,10 @@ def check_trace(trace: Trace) -> TraceCheck:
     own = own_keys(history)
     check_times(history, found)
     check_execution(history, found)
-    locks = check_locks(history, own, {}, found)
+    locks = check_locks(history, own, server_keys(history), found)
     check_scheduling(history, own, locks, found)
+    check_budgets(history, locks, found)
+    check_criticality(history, found)
+    check_aborts(history, locks, found)
+    check_suppressed(history, found)
     return found.result(tuple(Rule))

@@ -8,7 +8,6 @@ from rt_sched.trace.checker.demands import declared_demands
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
 from rt_sched.trace.checker.rescaling import Rescalings
-from rt_sched.trace.checker.times import abort_causes
 from rt_sched.trace.records import EventKind, JobStatus
 
 
@@ -65,11 +64,8 @@ def _sequence(history: History, found: Findings) -> None:
     before = history.before
     later = np.flatnonzero(before >= 0)
     ends = history.end_ns
-    out_of_order = later[
-        (ends[later] < ends[before[later]])
-        & (history.trace.jobs.status[later] != JobStatus.SUPPRESSED)
-        & (history.trace.jobs.status[later] != JobStatus.LOST)
-    ]
+    takes_turns = history.started | (history.trace.jobs.status == JobStatus.SKIPPED)
+    out_of_order = later[(ends[later] < ends[before[later]]) & takes_turns[later]]
     for one in out_of_order.tolist():
         text = f"its end at {int(ends[one])} ns does not come before that of {history.job_name(int(before[one]))}"
         found.add(Rule.SEQUENCE, int(ends[one]), history.job_name(one), text)
@@ -133,10 +129,6 @@ def _ends(history: History, found: Findings) -> None:
         for job in sorted(ended ^ told[kind].keys()):
             text = f"status {status.name.lower()} and the event that tells when"
             found.add(Rule.ENDS, int(jobs.arrival_ns[job]), history.job_name(job), text)
-    for job in sorted(told[EventKind.ABORT].keys()):
-        if jobs.status[job] == JobStatus.ABORTED and not abort_causes(history, job) and not _by_entry(history, job):
-            text = "no abort without a deadline, a budget, a mode change or a criticality switch that asks for it"
-            found.add(Rule.ENDS, told[EventKind.ABORT][job], history.job_name(job), text)
     lost_ns = history.lost_row_ns[history.row]
     lost = jobs.status == JobStatus.LOST
     for job in np.flatnonzero(lost & (lost_ns == NEVER_NS)).tolist():
@@ -146,7 +138,3 @@ def _ends(history: History, found: Findings) -> None:
     for job in np.flatnonzero(survived & (lost_ns <= horizon_ns)).tolist():
         text = f"it is lost with its processor at {int(lost_ns[job])} ns"
         found.add(Rule.FAULTS, int(lost_ns[job]), history.job_name(job), text)
-
-
-def _by_entry(history: History, job: int) -> bool:
-    return history.setup.processors[int(history.row[job])].cycle_ns > 0

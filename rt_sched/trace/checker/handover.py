@@ -138,8 +138,10 @@ def check_skips(history: History, wait: Intervals, run: Intervals, found: Findin
             elif run.begin_ns[place] == at_ns:
                 possible = possible or run.key[place] >= key
             else:
-                possible = possible or (bool(run.open[place]) and run.key[place] > key)
-        if not possible and history.task_row(job).preemption_points_ns is None:
+                # A job with preemption points may stand at one of them.
+                limited = history.task_row(int(run.job[place])).preemption_points_ns
+                possible = possible or (bool(run.open[place] or limited) and run.key[place] > key)
+        if not possible:
             text = "it is skipped only when it would get a core"
             found.add(Rule.DISPATCH, at_ns, history.job_name(job), text)
 

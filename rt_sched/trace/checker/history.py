@@ -190,6 +190,16 @@ class History:
         """Instants at which a processor went into HI mode."""
         return [time_ns for time_ns, kind in self.criticality_switches(row) if kind == EventKind.HIGH]
 
+    def high_spans(self, row: int) -> list[tuple[int, int]]:
+        """Spans of HI mode of a processor; a LO job that arrives at the end of one still meets HI mode."""
+        spans: list[tuple[int, int]] = []
+        for time_ns, kind in self.criticality_switches(row):
+            if kind == EventKind.HIGH:
+                spans.append((time_ns, NEVER_NS))
+            elif spans:
+                spans[-1] = (spans[-1][0], time_ns)
+        return spans
+
     # -- slices
 
     @cached_property

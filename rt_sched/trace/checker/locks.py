@@ -287,7 +287,7 @@ def _programs(history: History, acted: dict[int, list[tuple[str, int, int, int]]
                     text = "no lock event: it has no sections"
                     found.add(Rule.RESOURCES, acted[job][0][1], history.job_name(job), text)
             continue
-        ordered = sorted(row.sections, key=lambda one: (one.start_ns, -one.end_ns))
+        ordered = sorted(row.sections, key=lambda one: (one.start_ns, -one.end_ns, one.resource))
         for job in history.jobs_of_task[task].tolist():
             sections = [
                 SectionRow(one.resource, offsets.of(job, one.start_ns), offsets.of(job, one.end_ns)) for one in ordered

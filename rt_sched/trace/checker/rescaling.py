@@ -9,7 +9,7 @@ import numpy as np
 
 from rt_sched.trace.checker.demands import declared_demands
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.records import Int64s
+from rt_sched.trace.records import Int64s, JobStatus
 
 #: One change a job lived through: its executed time, the frequency before and after in kHz.
 Step = tuple[int, int, int]
@@ -23,7 +23,7 @@ class Rescalings:
         self._changes: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         present = [processor.frequency_khz for processor in history.setup.processors]
         for change in sorted(history.setup.frequency_changes, key=lambda one: one.time_ns):
-            if change.time_ns > history.trace.horizon_ns or change.time_ns >= _lost(history, change.processor):
+            if change.time_ns > history.trace.horizon_ns:
                 continue
             row, khz = change.processor, change.frequency_khz
             if khz != present[row]:
@@ -31,22 +31,28 @@ class Rescalings:
             present[row] = khz
 
     def steps(self, job: int) -> list[Step]:
-        """The changes that a job lived through, in order; the first of them at its arrival when it came later."""
+        """The changes that a job lived through, in order; those before it executed count as one from the first."""
         history = self._history
         row = int(history.row[job])
         changes = self._changes.get(row)
         if not changes:
             return []
         arrival_ns, end_ns = int(history.trace.jobs.arrival_ns[job]), int(history.end_ns[job])
+        lost = history.trace.jobs.status[job] == JobStatus.LOST
         first = bisect_left(changes, (arrival_ns + 1,))
         found: list[Step] = []
         declared_khz = history.setup.processors[row].frequency_khz
-        if first and changes[first - 1][2] != declared_khz:
-            found.append((0, declared_khz, changes[first - 1][2]))
+        present_khz = changes[first - 1][2] if first else declared_khz
         for time_ns, old_khz, new_khz in changes[first:]:
-            if time_ns > end_ns:
+            if time_ns > end_ns or (time_ns == end_ns and lost):
                 break
-            found.append((history.executed_at(job, time_ns), old_khz, new_khz))
+            executed_ns = history.executed_at(job, time_ns)
+            if executed_ns == 0:
+                present_khz = new_khz
+            else:
+                found.append((executed_ns, old_khz, new_khz))
+        if present_khz != declared_khz:
+            found.insert(0, (0, declared_khz, present_khz))
         return found
 
     @property
@@ -82,10 +88,6 @@ def _moved(offset_ns: int, executed_ns: int, memory_from_ns: int, old_khz: int, 
     compute_ns = min(offset_ns, memory_from_ns) - executed_ns
     memory_ns = offset_ns - executed_ns - compute_ns
     return executed_ns - (-compute_ns * old_khz // new_khz) + memory_ns
-
-
-def _lost(history: History, row: int) -> int:
-    return int(history.lost_row_ns[row])
 
 
 class Offsets:

@@ -7,9 +7,10 @@ import numpy as np
 from rt_sched.trace.checker.draws import JITTER, SEPARATION, bits_of, up_to
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
+from rt_sched.trace.checker.ends import expired_jobs
 from rt_sched.trace.checker.modes import active_spans
 from rt_sched.trace.records import EventKind, Int64s, JobStatus
-from rt_sched.trace.setup import DeadlineAction, OverrunAction, TaskRow
+from rt_sched.trace.setup import TaskRow
 
 
 def check_times(history: History, found: Findings) -> None:
@@ -116,54 +117,10 @@ def _order(history: History, found: Findings) -> None:
         found.add(Rule.HORIZON, int(jobs.arrival_ns[job]), history.job_name(job), text)
 
 
-def expired_alive(history: History) -> tuple[Int64s, Int64s]:
-    """Jobs that were in the backlog when their deadline expired, and those of which it cannot be told.
-
-    Expiries are phase 4: completions, losses and mode changes at the same instant come first, as do budgets and C_LO;
-    skipping comes later. Jobs that an entry's end aborts at that very instant may have expired or not.
-    """
-    jobs, end_ns = history.trace.jobs, history.end_ns
-    status = jobs.status
-    in_run = (jobs.deadline_ns <= history.trace.horizon_ns) & (status != JobStatus.SUPPRESSED)
-    alive = in_run & (end_ns > jobs.deadline_ns)
-    alive |= in_run & (status == JobStatus.SKIPPED) & (end_ns == jobs.deadline_ns)
-    at_once = np.flatnonzero(in_run & (status == JobStatus.ABORTED) & (end_ns == jobs.deadline_ns))
-    unclear = []
-    for job in at_once.tolist():
-        causes = abort_causes(history, job)
-        if causes == {"deadline"}:
-            alive[job] = True
-        elif "deadline" in causes:
-            unclear.append(job)
-    return np.flatnonzero(alive).astype(np.int64), np.array(unclear, np.int64)
-
-
-def abort_causes(history: History, job: int) -> set[str]:
-    """Everything declared or recorded that would have aborted the job up to the instant at which it was."""
-    end_ns = int(history.end_ns[job])
-    task, causes = history.task_row(job), set()
-    if task.deadline_action is DeadlineAction.ABORT and history.trace.jobs.deadline_ns[job] <= end_ns:
-        causes.add("deadline")
-    for time_ns, _, action, _ in history.enforcements.get(job, ()):
-        if time_ns <= end_ns and action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER):
-            causes.add("budget")
-    arrival_ns = int(history.trace.jobs.arrival_ns[job])
-    for _, span_end_ns, _ in active_spans(history.setup, int(history.task[job])):
-        if arrival_ns < span_end_ns <= end_ns:
-            causes.add("mode")
-    if not task.high_criticality:
-        row = int(history.row[job])
-        if any(arrival_ns <= time_ns <= end_ns for time_ns in history.high_ns(row)):
-            causes.add("criticality")
-    return causes
-
-
 def _misses(history: History, found: Findings) -> None:
     jobs = history.trace.jobs
     expected = np.zeros(len(jobs), np.bool_)
-    alive, unclear = expired_alive(history)
-    expected[alive] = True
-    expected[unclear] = jobs.missed[unclear]
+    expected[expired_jobs(history)] = True
     for job in np.flatnonzero(jobs.missed != expected).tolist():
         says = "missed" if expected[job] else "not missed"
         deadline_ns = int(jobs.deadline_ns[job])
