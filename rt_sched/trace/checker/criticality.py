@@ -1,0 +1,88 @@
+"""Mixed criticality (semantics 9): when processors switch to HI mode and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rt_sched.trace.checker.findings import Findings, Rule
+from rt_sched.trace.checker.history import NEVER_NS, History
+from rt_sched.trace.records import EventKind, JobStatus
+
+
+def check_criticality(history: History, found: Findings) -> None:
+    """HI mode begins when a HI job has executed C_LO and is not done, and ends when its processor has no job left."""
+    tasks = history.setup.tasks
+    for row, processor in enumerate(history.setup.processors):
+        switches = history.criticality_switches(row)
+        watched = {index for index, task in enumerate(tasks) if task.processor == row and task.low_budget_ns is not None}
+        if not switches and not watched:
+            continue
+        reached = _reached(history, row, watched)
+        if switches or reached:
+            _compare(history, row, processor.name, switches, reached, found)
+
+
+def _reached(history: History, row: int, watched: set[int]) -> list[tuple[int, int]]:
+    """Instants at which HI jobs of a processor have executed C_LO with work left, with the job."""
+    jobs, found = history.trace.jobs, []
+    for index in watched:
+        budget_ns = history.setup.tasks[index].low_budget_ns or 0
+        mine = history.jobs_of_task[index]
+        for job in mine[history.executed_ns[mine] >= budget_ns].tolist():
+            at_ns = history.reached_ns(job, budget_ns)
+            if at_ns == history.end_ns[job] and (jobs.status[job] != JobStatus.ABORTED):
+                continue
+            found.append((at_ns, job))
+    return sorted(found)
+
+
+def _compare(
+    history: History,
+    row: int,
+    name: str,
+    switches: list[tuple[int, int]],
+    reached: list[tuple[int, int]],
+    found: Findings,
+) -> None:
+    busy = _busy(history, row)
+    expected: list[tuple[int, int]] = []
+    low_from_ns = -1
+    for at_ns, job in reached:
+        if at_ns < low_from_ns or (at_ns == low_from_ns and expected):
+            continue
+        if at_ns == history.end_ns[job] and (at_ns, int(EventKind.HIGH)) not in switches:
+            continue  # aborted at that instant, perhaps before its budget was looked at
+        expected.append((at_ns, int(EventKind.HIGH)))
+        low_from_ns = _idle_from(busy, at_ns)
+        if low_from_ns < min(history.trace.horizon_ns, int(history.lost_row_ns[row])):
+            expected.append((low_from_ns, int(EventKind.LOW)))
+    lost_ns = int(history.lost_row_ns[row])
+    told = [switch for switch in switches if switch[0] < lost_ns or switch[1] == EventKind.HIGH]
+    for time_ns, kind in sorted(set(told) ^ set(expected)):
+        word = EventKind(kind).name
+        if (time_ns, kind) in expected:
+            text = f"the processor goes to {word} mode"
+        else:
+            text = f"the processor does not go to {word} mode"
+        found.add(Rule.CRITICALITY, time_ns, name, text)
+
+
+def _busy(history: History, row: int) -> list[tuple[int, int]]:
+    """Spans in which a processor has unfinished jobs, released or not."""
+    jobs = history.trace.jobs
+    mine = np.flatnonzero((history.row == row) & (history.end_ns > jobs.arrival_ns))
+    spans: list[tuple[int, int]] = []
+    order = mine[np.argsort(jobs.arrival_ns[mine], kind="stable")]
+    for begin_ns, end_ns in zip(jobs.arrival_ns[order].tolist(), history.end_ns[order].tolist(), strict=True):
+        if spans and begin_ns <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], end_ns))
+        else:
+            spans.append((begin_ns, end_ns))
+    return spans
+
+
+def _idle_from(busy: list[tuple[int, int]], at_ns: int) -> int:
+    for begin_ns, end_ns in busy:
+        if begin_ns <= at_ns < end_ns:
+            return end_ns
+    return at_ns if busy else NEVER_NS

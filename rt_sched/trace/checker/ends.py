@@ -1,0 +1,131 @@
+"""Why jobs ended (semantics 8, 9, 16): expired deadlines, and aborts with everything that asks for them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rt_sched.trace.checker.demands import next_arrivals
+from rt_sched.trace.checker.findings import Findings, Rule
+from rt_sched.trace.checker.history import History
+from rt_sched.trace.checker.locks import LockHistory
+from rt_sched.trace.checker.modes import removals
+from rt_sched.trace.records import EventKind, Int64s, JobStatus
+from rt_sched.trace.setup import DeadlineAction, OverrunAction
+
+#: Phase of an instant in which a cause acts: before completions and unlocks, or after them.
+_FIRST, _FOURTH = 1, 4
+#: An abort that was asked for: instant, phase, rule that asks.
+Cause = tuple[int, int, Rule]
+
+_ABORTING = (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
+
+
+def expired_jobs(history: History) -> Int64s:
+    """Jobs that were in the backlog when their deadline expired, in phase 4 after budgets and C_LO."""
+    jobs, end_ns = history.trace.jobs, history.end_ns
+    status = jobs.status
+    in_run = (jobs.deadline_ns <= history.trace.horizon_ns) & (status != JobStatus.SUPPRESSED)
+    alive = in_run & (end_ns > jobs.deadline_ns)
+    alive |= in_run & (status == JobStatus.SKIPPED) & (end_ns == jobs.deadline_ns)
+    for job in np.flatnonzero(in_run & (status == JobStatus.ABORTED) & (end_ns == jobs.deadline_ns)).tolist():
+        deadline_ns = int(jobs.deadline_ns[job])
+        earlier = [cause for cause in abort_causes(history, job, deadlines=False) if cause[0] <= deadline_ns]
+        alive[job] = not earlier
+    return np.flatnonzero(alive).astype(np.int64)
+
+
+def abort_causes(history: History, job: int, deadlines: bool = True) -> list[Cause]:
+    """Everything declared or recorded that asks for the abort of a job while it is there."""
+    jobs, task = history.trace.jobs, history.task_row(job)
+    arrival_ns, end_ns = int(jobs.arrival_ns[job]), int(history.end_ns[job])
+    causes: list[Cause] = []
+    for time_ns, _, action, _ in history.enforcements.get(job, ()):
+        if action in _ABORTING:
+            causes.append((time_ns, _FOURTH, Rule.BUDGETS))
+    causes += [
+        (time_ns, _FIRST, Rule.MODES)
+        for time_ns in removals(history.setup, int(history.task[job]))
+        if arrival_ns < time_ns <= end_ns
+    ]
+    if not task.high_criticality:
+        switches = history.high_ns(int(history.row[job]))
+        causes += [(at_ns, _FOURTH, Rule.CRITICALITY) for at_ns in switches if arrival_ns < at_ns <= end_ns]
+    if deadlines and task.deadline_action is DeadlineAction.ABORT and jobs.deadline_ns[job] <= end_ns:
+        causes.append((int(jobs.deadline_ns[job]), _FOURTH, Rule.ENDS))
+    return [cause for cause in causes if cause[0] <= history.trace.horizon_ns]
+
+
+def check_aborts(history: History, locks: LockHistory, found: Findings) -> None:
+    """Jobs are aborted when something asks for it, at once or at their last unlock, and never otherwise."""
+    jobs, end_ns = history.trace.jobs, history.end_ns
+    for job in np.flatnonzero(_endangered(history)).tolist():
+        status, ended_ns = JobStatus(int(jobs.status[job])), int(end_ns[job])
+        due = [(_due_ns(locks, job, at_ns, phase), rule) for at_ns, phase, rule in abort_causes(history, job)]
+        if status is JobStatus.SUPPRESSED or (status is JobStatus.LOST and ended_ns == jobs.arrival_ns[job]):
+            continue
+        for due_ns, rule in due:
+            if due_ns < ended_ns and due_ns <= history.trace.horizon_ns:
+                found.add(rule, due_ns, history.job_name(job), "it is aborted here")
+                break
+        else:
+            if status is JobStatus.ABORTED and ended_ns not in {due_ns for due_ns, _ in due}:
+                text = "no abort without a deadline, a budget, a mode change or a criticality switch that asks for it"
+                found.add(Rule.ENDS, ended_ns, history.job_name(job), text)
+
+
+def _endangered(history: History) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Jobs that were aborted or might have had to be."""
+    jobs, tasks = history.trace.jobs, history.setup.tasks
+    some = history.per_task([int(task.deadline_action is DeadlineAction.ABORT) for task in tasks]) == 1
+    some &= jobs.deadline_ns <= history.trace.horizon_ns
+    some &= history.end_ns >= jobs.deadline_ns
+    some |= jobs.status == JobStatus.ABORTED
+    some |= history.per_task([int(bool(removals(history.setup, task))) for task in range(len(tasks))]) == 1
+    switched = np.array([bool(history.high_ns(row)) for row in range(len(history.cores))], np.bool_)
+    some |= switched[history.row] & (history.per_task([int(task.high_criticality) for task in tasks]) == 0)
+    enforced = [job for job, rows in history.enforcements.items() if any(row[2] in _ABORTING for row in rows)]
+    some[enforced] = True
+    return np.asarray(some)
+
+
+def _due_ns(locks: LockHistory, job: int, at_ns: int, phase: int) -> int:
+    """When a job that is to be aborted goes: at once, or when it has released the locks that it holds."""
+    for begin_ns, end_ns in locks.holding.get(job, ()):
+        if (begin_ns < at_ns <= end_ns) if phase == _FIRST else (begin_ns <= at_ns < end_ns):
+            return end_ns
+    return at_ns
+
+
+def check_suppressed(history: History, found: Findings) -> None:
+    """Jobs are suppressed when a job before them said so, or when they are LO and arrive in HI mode."""
+    jobs = history.trace.jobs
+    expected: set[int] = set()
+    expired = expired_jobs(history)
+    for index, task in enumerate(history.setup.tasks):
+        instants: list[int] = []
+        if task.deadline_action is DeadlineAction.SKIP_NEXT:
+            instants += jobs.deadline_ns[expired[history.task[expired] == index]].tolist()
+        if task.overrun_action is OverrunAction.SKIP_NEXT:
+            instants += [
+                time_ns
+                for job in history.jobs_of_task[index].tolist()
+                for time_ns, _, action, _ in history.enforcements.get(job, ())
+                if action == OverrunAction.SKIP_NEXT
+            ]
+        expected.update(next_arrivals(history, index, instants))
+        if not task.high_criticality:
+            mine = history.jobs_of_task[index]
+            for begin_ns, end_ns in history.high_spans(task.processor):
+                first = np.searchsorted(jobs.arrival_ns[mine], begin_ns, side="left")
+                last = np.searchsorted(jobs.arrival_ns[mine], end_ns, side="right")
+                expected.update(mine[first:last].tolist())
+    lost = history.lost_row_ns[history.row] <= jobs.arrival_ns
+    suppressed = set(np.flatnonzero(jobs.status == JobStatus.SUPPRESSED).tolist())
+    for job in sorted(suppressed ^ {job for job in expected if not lost[job]}):
+        text = "it is suppressed at its arrival" if job in expected else "nothing says that it is suppressed"
+        rule = Rule.CRITICALITY if history.high_spans(int(history.row[job])) else Rule.ENDS
+        found.add(rule, int(jobs.arrival_ns[job]), history.job_name(job), text)
+    told = {job for _, job, _, _ in history.events(EventKind.SUPPRESS)}
+    for job in sorted(told ^ suppressed):
+        text = "a suppressed job and the event that tells of it"
+        found.add(Rule.ENDS, int(jobs.arrival_ns[job]), history.job_name(job), text)
