@@ -81,8 +81,7 @@ BUDGET = Spec(
             "on_overrun",
             fields.choice(OverrunAction, "overrun action"),
             "What happens when it is used up.",
-            OverrunAction.LOG,
-            "log",
+            default_text="log",
         ),
         Key("degraded", quantities.time_down, "What the next job needs at most after degrade."),
     ),
@@ -91,17 +90,22 @@ BUDGET_SCHEMA = {"anyOf": [quantities.POSITIVE_TIME, {"$spec": BUDGET}]}
 
 
 def read_executions(node: Node, problems: Problems) -> dict[PEKind | None, ExecutionTime]:
-    """Execution time by kind of processing element; under None where the file gives one without a kind."""
+    """Execution time by kind of processing element; under None where the file gives one without a kind.
+
+    Empty when that cannot be told.
+    """
     if node.is_mapping and any(key in _KINDS for key in node.entries):
         found: dict[PEKind | None, ExecutionTime] = {}
+        all_known = True
         for key, entry in node.entries.items():
             if key not in _KINDS:
                 problems.add(entry.key, lacking("an execution time by kind", "kind of processing element", key, _KINDS))
+                all_known = False
                 continue
             time = _read_execution(entry.value, problems)
             if time is not None:
                 found[PEKind(key)] = time
-        return found
+        return found if all_known else {}
     time = _read_execution(node, problems)
     return {} if time is None else {None: time}
 
@@ -230,13 +234,13 @@ def read_budget(node: Node | None, on_table: bool, problems: Problems) -> tuple[
     table = Table(node, BUDGET, problems)
     if not on_table:
         table.need("limit", "limit: 5ms")
-    action: OverrunAction = table.read("on_overrun")
+    action: OverrunAction | None = table.read("on_overrun")
     degraded: int | None = table.read("degraded")
     if action is OverrunAction.DEGRADE and table.get("degraded") is None:
         problems.add(table.place("on_overrun"), "degrade needs what the next job does at most, such as degraded: 1ms")
-    elif action is not OverrunAction.DEGRADE:
+    elif action is not OverrunAction.DEGRADE and action is not None:
         table.refuse("degraded", "'degraded' belongs to on_overrun: degrade")
-    return table.read("limit"), Budget(table.read("granularity"), action, degraded)
+    return table.read("limit"), Budget(table.read("granularity"), action or OverrunAction.LOG, degraded)
 
 
 def execution_on(kind: PEKind | None, times: Mapping[PEKind | None, ExecutionTime]) -> ExecutionTime | None:

@@ -41,11 +41,13 @@ def _read_link(name: str, node: Node, devices: Mapping[str, Device], problems: P
     between_node = table.get("between")
     if between_node is not None and between:
         items = between_node.items if between_node.is_sequence else (between_node,)
-        for item in items:
-            if item.is_scalar and not item.is_null and item.text not in devices:
-                problems.add(item, unknown("device", item.text, devices))
+        strange = [item for item in items if item.is_scalar and not item.is_null and item.text not in devices]
+        for item in strange:
+            problems.add(item, unknown("device", item.text, devices))
         if len(between) == 1:
             problems.add(between_node, "a link connects at least two devices: between: [orin-1, orin-2]")
+        if strange or len(between) == 1:
+            between = ()
     return Link(name, table.read("bandwidth") or quantities.MIN_BANDWIDTH_BYTES_PER_S, table.read("latency"), between)
 
 

@@ -48,13 +48,7 @@ SYSTEM = Spec(
         ),
         Key("links", mapping_of({"$spec": LINK}), "What connects devices."),
         Key("triggers", mapping_of({"$spec": TRIGGER}), "Hardware signals that make sensors sample together."),
-        Key(
-            "sensors",
-            mapping_of({"$spec": SENSOR}),
-            "The sensors.",
-            required=True,
-            example="sensors: {front: {kind: camera, rate: 30Hz, ...}}",
-        ),
+        Key("sensors", mapping_of({"$spec": SENSOR}), "The sensors.", default_text="none"),
         Key("resources", mapping_of({"$spec": RESOURCE}), "What only one job at a time may hold."),
         Key(
             "tasks",

@@ -13,7 +13,7 @@ def system_notes(system: System) -> tuple[str, ...]:
     sensors = {sensor.name: sensor for sensor in system.sensors}
     notes = [f"sensor {name}: no task reads it" for name in sensors if name not in read]
     for task in system.tasks:
-        notes += _timing_notes(task) + _attachment_notes(task, sensors)
+        notes += _timing_notes(task) + _attachment_notes(task, sensors) + _preemption_notes(task, system)
         if task.name not in read and task.name not in final:
             notes.append(f"task {task.name}: no task reads its output and no chain ends there")
     return tuple(notes)
@@ -35,11 +35,24 @@ def _timing_notes(task: Task) -> list[str]:
     return notes
 
 
+def _preemption_notes(task: Task, system: System) -> list[str]:
+    points_only = any(
+        element.points_only
+        for device in system.devices
+        for element in device.processing_elements
+        if (device.name, element.name) == task.pe
+    )
+    if task.preemption_points_ns and not points_only:
+        pe = ".".join(task.pe)
+        return [f"task {task.name}: its preemption points mean nothing, {pe} has not preemption: at_points"]
+    return []
+
+
 def _attachment_notes(task: Task, sensors: dict[str, Sensor]) -> list[str]:
     notes = []
     for item in task.inputs:
         sensor = sensors.get(item.source)
-        if sensor is not None and task.pe[0] not in sensor.attached_to:
+        if sensor is not None and item.link is None and task.pe[0] not in sensor.attached_to:
             devices = ", ".join(sensor.attached_to)
             notes.append(f"task {task.name}: runs on {task.pe[0]}, but {sensor.name} is attached to {devices} only")
     return notes

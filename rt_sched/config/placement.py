@@ -96,8 +96,12 @@ def check_cycles(
             )
     for name, (pe, key) in tasks.items():
         element = element_of(pe, devices)
-        by_cycle = element is not None and element.policy in (Policy.TIME_SLICED, Policy.TABLE)
-        if element is None or not by_cycle or element.slack_sharing or name in named.get(pe, ()):
+        if (
+            element is None
+            or not (element.slices or element.table)
+            or element.slack_sharing
+            or name in named.get(pe, ())
+        ):
             continue
         cycle = "slice" if element.policy is Policy.TIME_SLICED else "table entry"
         problems.add(key, f"no {cycle} of {'.'.join(pe)} names this task, so it would never run")

@@ -256,7 +256,6 @@ def _read_frequencies(base: ProcessingElement, table: Table) -> tuple[tuple[Oper
             continue
         if points and hertz <= points[-1].frequency_hz:
             table.problems.add(item, "operating points stand in order of frequency, slowest first, each once")
-            continue
         points.append(OperatingPoint(hertz, row.read("voltage")))
     fastest = points[-1].frequency_hz if points else base.frequency_hz
     start: int | None = table.read("frequency") or fastest

@@ -24,6 +24,8 @@ MAX_SIZE_BYTES = 2**40
 MIN_BANDWIDTH_BYTES_PER_S, MAX_BANDWIDTH_BYTES_PER_S = Fraction(1), Fraction(10**13)
 MAX_DRIFT_PPM = 10_000
 MAX_QUANTITY_CHARACTERS = 64
+#: A longer number without a unit is hardly meant in the unit of the example.
+MAX_DIGITS_SUGGESTED = 7
 
 #: Files repeat their quantities: a rate or a time limit stands at many tasks.
 _parse_time = lru_cache(maxsize=4096)(units.parse_time)
@@ -35,13 +37,15 @@ def _schema(units_of: Iterable[str], sign: str) -> Schema:
     return {"type": "string", "pattern": rf"^\s*{sign}{number}\s*({'|'.join(units_of)})\s*$"}
 
 
+_MORE_THAN_ZERO = r"\+?(?=[0-9_.]*[1-9])"
 TIME = _schema(units.TIME_UNITS, "[+-]?")
-POSITIVE_TIME = NON_NEGATIVE_TIME = _schema(units.TIME_UNITS, r"\+?")
-RATE = _schema(units.RATE_UNITS, r"\+?")
-SIZE = _schema(units.SIZE_UNITS, r"\+?")
-BANDWIDTH = _schema(units.BANDWIDTH_UNITS, r"\+?")
+NON_NEGATIVE_TIME = _schema(units.TIME_UNITS, r"\+?")
+POSITIVE_TIME = _schema(units.TIME_UNITS, _MORE_THAN_ZERO)
+RATE = _schema(units.RATE_UNITS, _MORE_THAN_ZERO)
+SIZE = _schema(units.SIZE_UNITS, _MORE_THAN_ZERO)
+BANDWIDTH = _schema(units.BANDWIDTH_UNITS, _MORE_THAN_ZERO)
 DRIFT = _schema(units.DRIFT_UNITS, "[+-]?")
-VOLTAGE = _schema(units.VOLTAGE_UNITS, r"\+?")
+VOLTAGE = _schema(units.VOLTAGE_UNITS, _MORE_THAN_ZERO)
 
 
 @value(TIME)
@@ -176,5 +180,7 @@ def _likely_meant(node: Node, example: str) -> str:
     if written is None:
         return example
     number, unit = written.groups()
-    example_unit = example.lstrip("0123456789")
+    example_unit = example.lstrip("0123456789.")
+    if len(number) > MAX_DIGITS_SUGGESTED:
+        return example
     return number + example_unit if not unit or closest(unit, [example_unit]) else example

@@ -39,13 +39,13 @@ _CALIBRATION = Spec(
     (
         Key(
             "image_size",
-            list_of({"type": "integer", "minimum": 1, "maximum": MAX_IMAGE_SIDE}),
+            list_of({"type": "integer", "minimum": 1, "maximum": MAX_IMAGE_SIDE}, 2, 2),
             "Width and height of the recorded image.",
         ),
         Key("intrinsics", {"$spec": _INTRINSICS}, "Pinhole intrinsics in pixels of that image."),
         Key(
             "sensor_to_vehicle",
-            list_of(list_of({"type": "number"})),
+            list_of(list_of({"type": "number"}, 4, 4), 3, 3),
             "Pose: 3 rows of 4, rotation and translation in metres.",
         ),
     ),
@@ -157,7 +157,7 @@ def _read_sensor(
         calibration=_read_calibration(calibration_node, kind, problems) if calibration_node else Calibration(),
         trigger=trigger.name if trigger else None,
         drift_ppm=trigger.drift_ppm if trigger else table.read("drift"),
-        frame_bytes=table.read("frame_size"),
+        frame_bytes=table.read("frame_size") or (None if table.get("frame_size") is None else 1),
     )
     return SensorDraft(sensor, entry.key, kind_known=read_kind is not None)
 

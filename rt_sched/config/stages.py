@@ -11,6 +11,9 @@ from rt_sched.config.problems import lacking, quoted
 from rt_sched.config.table import Table, mapping_entries
 from rt_sched.ports import StageCatalogue, StageDescription
 
+_STAGE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
+STAGE_SCHEMA = {"type": "string", "pattern": f"^{_STAGE}$"}
+
 
 def read_stage(
     table: Table, stages: StageCatalogue, descriptions: dict[str, StageDescription | str]
@@ -19,7 +22,7 @@ def read_stage(
     stage = fields.text(node, table.problems) if node else None
     if node is None or stage is None:
         return "", None
-    if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", stage, re.ASCII) is None:
+    if re.fullmatch(_STAGE, stage, re.ASCII) is None:
         message = f"{quoted(stage)} does not name a stage; write module:Class, such as pipelines.camera:Preprocess"
         table.problems.add(node, message)
         return stage, None

@@ -33,7 +33,7 @@ from rt_sched.config.placement import element_of, every_pe, read_candidates, rea
 from rt_sched.config.problems import Problems, listed
 from rt_sched.config.rates import Activated, derive_rates, find_circles, separation_ns
 from rt_sched.config.resources import SECTIONS_SCHEMA, SectionUse, read_sections
-from rt_sched.config.stages import read_parameters, read_stage
+from rt_sched.config.stages import STAGE_SCHEMA, read_parameters, read_stage
 from rt_sched.config.table import Key, Spec, Table, named_entries
 from rt_sched.config.value import list_of, value
 from rt_sched.config.yaml_nodes import Node
@@ -80,7 +80,7 @@ TASK = Spec(
     "task",
     "a task",
     (
-        Key("stage", fields.WORD, "The code it runs, module:Class.", default_text="none: the task is only modelled"),
+        Key("stage", STAGE_SCHEMA, "The code it runs, module:Class.", default_text="none: the task is only modelled"),
         Key("runs_on", fields.WORD, "Its processing element, device.element.", required=True),
         Key("core", {"type": "integer", "minimum": 0}, "A fixed core.", default_text="the planner's choice"),
         Key("candidates", fields.texts, "Further elements that a plan may move it to.", default_text="none"),
@@ -271,6 +271,8 @@ def _check_kinds(
 
 def _check_level(table: Table, execution: ExecutionTime | None, details: Mapping[str, Any]) -> None:
     level, criticality = details["level"], details["criticality"]
+    if level is None and table.get("level") is not None:
+        return
     is_high = level is CriticalityLevel.HI if level else criticality in (Criticality.C, Criticality.D)
     node = table.get("execution")
     if execution is not None and execution.wcet_lo_ns is not None and not is_high and node is not None:

@@ -33,6 +33,6 @@ def value(schema: Schema) -> Callable[[Reader[T]], Value[T]]:
     return lambda read: Value(read, schema)
 
 
-def list_of(item: Schema, least: int = 1) -> Schema:
-    """The schema of a list."""
-    return {"type": "array", "items": item, "minItems": least}
+def list_of(item: Schema, least: int = 1, most: int | None = None) -> Schema:
+    """The schema of a list of at least and at most so many elements."""
+    return {"type": "array", "items": item, "minItems": least, **({} if most is None else {"maxItems": most})}

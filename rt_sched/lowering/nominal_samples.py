@@ -44,7 +44,7 @@ def _samples_of(
     stream = _FIRST_STREAM + index
     while (capture := sensor.offset_ns + int(len(captures) * NS_PER_S / rate_hz)) < horizon_ns:
         bits = draw(np.uint64(seed), stream, len(captures), _PURPOSE_ARRIVAL)
-        deviation = int(uniform(2 * sensor.jitter_ns, bits)) - sensor.jitter_ns
+        deviation = int(uniform(2 * sensor.jitter_ns, np.uint64(bits))) - sensor.jitter_ns
         earliest = arrivals[-1] if arrivals else 0
         arrivals.append(max(capture, capture + sensor.latency_ns + deviation, earliest))
         captures.append(capture)

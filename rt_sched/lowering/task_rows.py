@@ -164,7 +164,7 @@ def resample_quantiles(profile_ns: Sequence[int]) -> tuple[int, ...]:
 
 
 def demands_with_overruns(row: TaskRow, index: int, seed: int, jobs: Sequence[int], demand_ns: int) -> tuple[int, ...]:
-    """Demands of the first jobs of task `index`: `demand_ns` for those in `jobs`, for the others what they draw anyway."""
+    """Demands of the first jobs of task `index`: `demand_ns` for `jobs`, for the others what they draw anyway."""
     if isinstance(row.demand_ns, int):
         usual = [row.demand_ns] * (max(jobs) + 1)
     else:

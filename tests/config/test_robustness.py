@@ -14,8 +14,8 @@ from rt_sched.errors import ConfigError
 from rt_sched.model import System
 
 VALID = (Path(__file__).parent / "valid.yaml").read_text()
-LINES = VALID.splitlines()
-WORDS = sorted(set(VALID.replace("{", " ").replace("}", " ").replace(",", " ").replace(":", " ").split()))
+FILES = [VALID, (Path(__file__).parent / "valid_full.yaml").read_text()]
+WORDS = sorted({word for text in FILES for word in text.translate(dict.fromkeys(map(ord, "{}[],:"), " ")).split()})
 ODD = [
     "", "~", "null", "true", "-1", "0", "1e999", "1e999ms", ".nan", ".inf", "[]", "{}", "[[", "}", ":", "- ", "? ",
     "*a", "&a ", "<<: ", "!!set ", "!x ", "'", '"', "|", ">", "%", "@", "`", "\t", "\0", "\x85", "\u2028", "\ufeff",
@@ -42,22 +42,24 @@ def _check(text: str, stages) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
+    text=st.sampled_from(FILES),
     edits=st.lists(
-        st.tuples(st.integers(0, len(VALID)), st.integers(0, 12), st.sampled_from(ODD + WORDS)), min_size=1, max_size=3
-    )
+        st.tuples(st.integers(0, max(map(len, FILES))), st.integers(0, 12), st.sampled_from(ODD + WORDS)),
+        min_size=1,
+        max_size=3,
+    ),
 )
-def test_text_replaced_anywhere(stages, edits) -> None:
-    text = VALID
+def test_text_replaced_anywhere(stages, text, edits) -> None:
     for position, length, insert in edits:
         text = text[:position] + insert + text[position + length :]
     _check(text, stages)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rng=st.randoms(use_true_random=False))
-def test_values_exchanged_and_lines_moved(stages, rng) -> None:
+@given(text=st.sampled_from(FILES), rng=st.randoms(use_true_random=False))
+def test_values_exchanged_and_lines_moved(stages, text, rng) -> None:
     """Keeps the file parseable most of the time, so that the later checks are reached."""
-    lines = list(LINES)
+    lines = text.splitlines()
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(lines))
         words = [word for word in WORDS if word in lines[at]]

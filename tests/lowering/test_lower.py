@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rt_sched.lowering import Execution, lower
-from rt_sched.lowering.task_rows import resample_quantiles
 from rt_sched.lowering.machine_input import (
     DeadlineAction,
     EdgeKind,
@@ -17,6 +16,7 @@ from rt_sched.lowering.machine_input import (
     Policy,
     Role,
 )
+from rt_sched.lowering.task_rows import resample_quantiles
 from rt_sched.model import Fault, FaultKind, Plan, System
 from rt_sched.sim import Simulation
 from rt_sched.trace import JobStatus, SampleTable
