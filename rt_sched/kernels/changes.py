@@ -66,6 +66,7 @@ def _lose_processor(m, processor):
     state = m.processors[processor]
     state["lost"] = 1
     if state["span_timer"] != NONE:
+        state["span_open"] = 0
         m.timers[state["span_timer"]] = NEVER_NS
     for place in range(state["first_task"], state["last_task"]):
         task = m.links[place]

@@ -23,7 +23,17 @@ def _rescaled(length_ns, compute_ns, old_khz, new_khz):
 
 
 @routine
-def declared_at(m, task, length_ns, declared_ns):
+def rescale_waiting(m, task, index):
+    """Demand at the present frequency of a job that has not executed."""
+    job = m.jobs[index]
+    demand_ns = _declared_at(m, task, job["declared_ns"], job["declared_ns"])
+    if demand_ns != job["demand_ns"]:
+        job["demand_ns"] = demand_ns
+        note(m, EVENT_RESCALE, m.tasks[task]["processor"], task, index, demand_ns)
+
+
+@routine
+def _declared_at(m, task, length_ns, declared_ns):
     """Where `length_ns` of a declared demand lies at the present frequency, for a job that has not executed."""
     state = m.tasks[task]
     processor = m.processors[state["processor"]]
@@ -36,7 +46,7 @@ def place_steps(m, task):
     """Put the program of a job that has not executed at the present frequency."""
     declared_ns = m.jobs[m.tasks[task]["head_job"]]["declared_ns"]
     for step in range(m.tasks[task]["first_step"], m.tasks[task]["last_step"]):
-        m.steps[step]["at_ns"] = declared_at(m, task, m.steps[step]["declared_ns"], declared_ns)
+        m.steps[step]["at_ns"] = _declared_at(m, task, m.steps[step]["declared_ns"], declared_ns)
 
 
 @routine
@@ -57,13 +67,11 @@ def change_frequency(m, processor, khz):
             _rescale_head(m, task, old_khz, khz)
             if executing:
                 arm(m, task)
+            index = m.jobs[index]["next_job"]
         while index != NONE:
-            job = m.jobs[index]
-            if job["status"] == UNFINISHED:
-                if job["executed_ns"] == 0:
-                    job["demand_ns"] = declared_at(m, task, job["declared_ns"], job["declared_ns"])
-                note(m, EVENT_RESCALE, processor, task, index, job["demand_ns"])
-            index = job["next_job"]
+            if m.jobs[index]["status"] == UNFINISHED:
+                rescale_waiting(m, task, index)
+            index = m.jobs[index]["next_job"]
 
 
 @routine
@@ -74,10 +82,14 @@ def _rescale_head(m, task, old_khz, new_khz):
     executed_ns = job["executed_ns"]
     if executed_ns == 0:
         place_steps(m, task)
+        rescale_waiting(m, task, state["head_job"])
         return
     left_ns = job["demand_ns"] - executed_ns
     compute_ns = left_ns - min(left_ns, state["memory_ns"])
     for step in range(state["next_step"], state["last_step"]):
         ahead_ns = m.steps[step]["at_ns"] - executed_ns
         m.steps[step]["at_ns"] = executed_ns + _rescaled(ahead_ns, compute_ns, old_khz, new_khz)
-    job["demand_ns"] = executed_ns + _rescaled(left_ns, compute_ns, old_khz, new_khz)
+    demand_ns = executed_ns + _rescaled(left_ns, compute_ns, old_khz, new_khz)
+    if demand_ns != job["demand_ns"]:
+        job["demand_ns"] = demand_ns
+        note(m, EVENT_RESCALE, state["processor"], task, state["head_job"], demand_ns)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from rt_sched.kernels.compiled import as_routine, part, routine
 from rt_sched.kernels.cores import leave_core
 from rt_sched.kernels.draw import PURPOSE_JITTER, demand_ns, draw, uniform
-from rt_sched.kernels.frequency import declared_at, place_steps
+from rt_sched.kernels.frequency import place_steps, rescale_waiting
 from rt_sched.kernels.locks import let_go
 from rt_sched.kernels.servers import open_server, replenish
 from rt_sched.kernels.tables import (
@@ -98,8 +98,6 @@ def arrive(m, task, activated_by, capture_ns):
         declared_ns = min(declared_ns, state["degraded_ns"])
     job["declared_ns"] = declared_ns
     job["demand_ns"] = declared_ns
-    if processor["rescaled"] == 1:
-        job["demand_ns"] = declared_at(m, task, declared_ns, declared_ns)
     job["executed_ns"] = 0
     job["capture_ns"] = capture_ns
     job["status"] = UNFINISHED
@@ -117,6 +115,8 @@ def arrive(m, task, activated_by, capture_ns):
         if edge["kind"] == QUEUE and edge["role"] == READ and edge["count"] > 0:
             m.inputs[index, edge["slot"]] = pop_message(m, m.links[place])
     emit_job(m, EVENT_ARRIVAL, index)
+    if processor["rescaled"] == 1:
+        rescale_waiting(m, task, index)
     if state["special"] == 1:
         _arrive_specially(m, task, index)
     if processor["lost"] == 1:
@@ -128,9 +128,6 @@ def arrive(m, task, activated_by, capture_ns):
         note(m, EVENT_SUPPRESS, state["processor"], task, index, NONE)
     else:
         clock["active_jobs"] += 1
-        if state["let"] == 1 and state["let_job"] == NONE:
-            state["let_job"] = index
-            m.timers[clock["let_timers"] + task] = job["deadline_ns"]
         if state["deadline_job"] == NONE:
             watch_deadline(m, task, index)
         if state["head_job"] == NONE:
@@ -153,6 +150,9 @@ def _arrive_specially(m, task, index):
         job["release_ns"] += uniform(state["jitter_ns"], draw(clock["seed"], task, job["number"], PURPOSE_JITTER))
     if state["let"] == 1:
         read_let_inputs(m, index)
+        if state["let_job"] == NONE and m.processors[state["processor"]]["lost"] == 0:
+            state["let_job"] = index
+            m.timers[clock["let_timers"] + task] = job["deadline_ns"]
     if state["hold"] & HOLD_BUDGET:
         replenish(m, task)
 

@@ -14,7 +14,6 @@ from rt_sched.kernels.tables import (
     EVENT_LET_PUBLISH,
     EVENT_LET_UNFINISHED,
     LATEST,
-    LOST,
     NEVER_NS,
     NONE,
     PAIRED,
@@ -24,7 +23,6 @@ from rt_sched.kernels.tables import (
     REASON_FULL_OLDEST,
     REASON_INACTIVE,
     REASON_UNMATCHED,
-    SUPPRESSED,
 )
 from rt_sched.kernels.trail import drop, note
 
@@ -132,10 +130,6 @@ def publish_let(m):
         while m.timers[timer] == clock["now_ns"]:
             job = state["let_job"]
             following = m.jobs[job]["next_job"]
-            while following != NONE and (
-                m.jobs[following]["status"] == SUPPRESSED or m.jobs[following]["status"] == LOST
-            ):
-                following = m.jobs[following]["next_job"]
             state["let_job"] = following
             m.timers[timer] = NEVER_NS if following == NONE else m.jobs[following]["deadline_ns"]
             if m.jobs[job]["status"] == COMPLETED:

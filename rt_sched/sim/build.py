@@ -243,18 +243,22 @@ def _set_arrivals(row: np.void, index: int, task: TaskRow, timers: _Timers) -> N
 
 
 def _program(task: TaskRow) -> list[tuple[int, int, int, int, int, int]]:
-    """Steps of a task's jobs in order: by executed time, kind; outer sections lock first and unlock last."""
+    """Steps of a task's jobs in order: by executed time, kind; outer sections lock first and unlock last.
+
+    Of sections with the same bounds that on the first resource is the outer one.
+    """
     steps = []
     for section in task.sections:
         length_ns = section.end_ns - section.start_ns
-        steps.append((section.start_ns, tables.STEP_LOCK, -length_ns, section.resource, 0, 0))
-        steps.append((section.end_ns, tables.STEP_UNLOCK, length_ns, section.resource, 0, 0))
+        resource = section.resource
+        steps.append((section.start_ns, tables.STEP_LOCK, -length_ns, resource, resource, 0, 0))
+        steps.append((section.end_ns, tables.STEP_UNLOCK, length_ns, -resource, resource, 0, 0))
     for number, wait in enumerate(task.suspensions):
-        steps.append((wait.offset_ns, tables.STEP_SUSPEND, 0, number, wait.min_ns, wait.max_ns))
-    steps.extend((point_ns, tables.STEP_POINT, 0, 0, 0, 0) for point_ns in task.preemption_points_ns or ())
+        steps.append((wait.offset_ns, tables.STEP_SUSPEND, 0, 0, number, wait.min_ns, wait.max_ns))
+    steps.extend((point_ns, tables.STEP_POINT, 0, 0, 0, 0, 0) for point_ns in task.preemption_points_ns or ())
     return [
         (int(kind), argument, at_ns, min_ns, max_ns, at_ns)
-        for at_ns, kind, _, argument, min_ns, max_ns in sorted(steps)
+        for at_ns, kind, _, _, argument, min_ns, max_ns in sorted(steps)
     ]
 
 
