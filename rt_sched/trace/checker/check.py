@@ -15,6 +15,8 @@ from rt_sched.trace.checker.form import check_form
 from rt_sched.trace.checker.history import History
 from rt_sched.trace.checker.keys import own_keys
 from rt_sched.trace.checker.locks import check_locks
+from rt_sched.trace.checker.publishing import check_publishing
+from rt_sched.trace.checker.reading import check_reading
 from rt_sched.trace.checker.scheduling import check_scheduling
 from rt_sched.trace.checker.times import check_times
 from rt_sched.trace.records import Trace
@@ -37,4 +39,5 @@ def check_trace(trace: Trace) -> TraceCheck:
     check_criticality(history, found)
     check_aborts(history, locks, found)
     check_suppressed(history, found)
+    check_reading(history, check_publishing(history, found), found)
     return found.result(tuple(Rule))
