@@ -32,7 +32,7 @@ def deliver(m, edge, message):
     """Make a message visible at the end of an edge. A full queue drops its oldest unbound message, or this one."""
     state = m.edges[edge]
     if state["role"] != READ and m.tasks[state["target"]]["active"] == 0:
-        _keep_newest(m, edge, message)
+        _refuse(m, edge, message)
         return
     if state["kind"] == LATEST:
         if state["role"] == EACH:
@@ -52,11 +52,12 @@ def deliver(m, edge, message):
 
 
 @routine
-def _keep_newest(m, edge, message):
-    """A message to an activating input of a task that is not there: it activates nothing."""
-    m.edges[edge]["register"] = message
+def _refuse(m, edge, message):
+    """A message to an activating input of a task that is not there: a register keeps it, a queue drops it."""
     if m.edges[edge]["kind"] == QUEUE:
         drop(m, edge, message, REASON_INACTIVE)
+    else:
+        m.edges[edge]["register"] = message
 
 
 deliver_rarely = as_routine(deliver)

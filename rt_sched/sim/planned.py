@@ -16,7 +16,7 @@ _LOSSES = {
 
 
 def planned_changes(given: MachineInput) -> npt.NDArray[np.void]:
-    """Records `tables.CHANGE` by time, kind, target."""
+    """Records `tables.CHANGE` by time, kind, target; those that agree in all three keep their order."""
     rows = [(fault.time_ns, int(_LOSSES[fault.kind]), fault.target, 0) for fault in given.faults]
     rows += [
         (change.time_ns, int(tables.FREQUENCY_CHANGE), change.processor, change.frequency_khz)
@@ -24,7 +24,8 @@ def planned_changes(given: MachineInput) -> npt.NDArray[np.void]:
     ]
     for number in range(len(given.tasks)):
         rows += _presence(given, number)
-    return np.array(sorted(rows), tables.CHANGE) if rows else np.zeros(0, tables.CHANGE)
+    rows.sort(key=lambda row: row[:3])
+    return np.array(rows, tables.CHANGE) if rows else np.zeros(0, tables.CHANGE)
 
 
 def _presence(given: MachineInput, task: int) -> list[tuple[int, int, int, int]]:
