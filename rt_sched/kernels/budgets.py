@@ -21,6 +21,7 @@ from rt_sched.kernels.tables import (
     OVERRUN_ABORT,
     OVERRUN_DEGRADE,
     OVERRUN_FAIL_OVER,
+    OVERRUN_LOG,
     OVERRUN_SKIP_NEXT,
     OVERRUN_THROTTLE,
 )
@@ -70,13 +71,15 @@ def _enforce(m, task):
         if len(m.resources) > 0:
             update_keys(m)
         return
-    state["enforce_ns"] = NEVER_NS
     _take_action(m, task, action)
 
 
 @routine
 def _take_action(m, task, action):
+    """What an overrun leads to once a job."""
     state = m.tasks[task]
+    state["enforced"] = 1
+    state["enforce_ns"] = NEVER_NS
     if action in (OVERRUN_ABORT, OVERRUN_FAIL_OVER):
         abort_head(m, task)
     elif action == OVERRUN_SKIP_NEXT:
@@ -100,12 +103,10 @@ def end_entry(m, processor):
         emit_job(m, EVENT_PREEMPT, job)
         leave_core(m, state["core"])
     action = state["overrun_action"]
-    ends = action in (OVERRUN_ABORT, OVERRUN_FAIL_OVER)
-    first = m.jobs[job]["overrun"] == 0
-    if first:
+    if m.jobs[job]["overrun"] == 0:
         m.jobs[job]["overrun"] = 1
         note_head(m, EVENT_OVERRUN, task, NONE)
-    if ends or (first and action in (OVERRUN_SKIP_NEXT, OVERRUN_DEGRADE)):
+    if state["enforced"] == 0 and action != OVERRUN_LOG and action != OVERRUN_THROTTLE:
         note_head(m, EVENT_ENFORCE, task, action)
         _take_action(m, task, action)
 

@@ -182,6 +182,7 @@ def take_turn(m, task, job):
     state["enforce_ns"] = state["enforced_ns"]
     state["point_ns"] = NONE
     state["doomed"] = 0
+    state["enforced"] = 0
     if processor["policy"] == EDF:
         key = record["deadline_ns"]
     elif processor["policy"] == FIFO:

@@ -214,7 +214,8 @@ CORE = _record("processor", "running", "doing", "since_ns")
 #: its `executed_ns` was right, while it executes; `limit_ns`: next executed time at which a budget matters;
 #: `enforce_ns`: executed time at which the overrun action is due; `point_ns`: that of the last preemption point;
 #: `held`: locks it holds; `fixed`: msrp locks it holds or spins for; `waits_for`, `request`: resource and order of the
-#: request; `doomed`: to be aborted when it holds no lock; `in_slice`: whether the present time slice is its own;
+#: request; `doomed`: to be aborted when it holds no lock; `enforced`: whether
+#: its overrun action has happened; `in_slice`: whether the present time slice is its own;
 #: `check`: whether phase 4 looks at its budgets.
 #: `special`: whether arrivals need `jobs._arrive_specially`.
 #: State of the task: `server_ns`, `credit_ns`: deadline and budget of the server that throttles it under EDF, else
@@ -244,6 +245,7 @@ TASK = _record(
     "waits_for",
     "request",
     "doomed",
+    "enforced",
     "in_slice",
     "check",
     "delivered",
