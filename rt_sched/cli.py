@@ -126,6 +126,37 @@ def info(log: Log, salvage: Annotated[bool, typer.Option(hidden=True)] = True, a
 
 
 @app.command()
+def show(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.svg", help="Draw sensors, tasks and chains.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show a system with every default filled in: tables, one JSON document, a drawing."""
+    from rich.console import Console
+
+    from rt_sched.app.show import shown_system
+    from rt_sched.app.show_tables import print_system
+
+    document = shown_system(system, output)
+    if as_json:
+        _print_json(document)
+    else:
+        print_system(document, Console(width=None if sys.stdout.isatty() else 160, highlight=False))
+    if output is not None:
+        typer.echo(f"drawn to {output}", err=True)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of system files, for editors that check and complete while one writes."""
+    from rt_sched.config.schema import system_schema
+
+    _print_json(system_schema())
+
+
+@app.command()
 def examples(as_json: Json = False) -> None:
     """List the system files and logs that ship; their short names can stand for the files."""
     from rt_sched.app.shipped import shipped_files

@@ -2,8 +2,17 @@
 
 from rt_sched.lowering.check_plan import check_plan
 from rt_sched.lowering.losses import lost_devices, lost_links, lost_sensors
-from rt_sched.lowering.lower import lower
+from rt_sched.lowering.lower import lower, uses_let
 from rt_sched.lowering.nominal_samples import nominal_samples
 from rt_sched.lowering.task_rows import Execution
 
-__all__ = ["Execution", "check_plan", "lost_devices", "lost_links", "lost_sensors", "lower", "nominal_samples"]
+__all__ = [
+    "Execution",
+    "check_plan",
+    "lost_devices",
+    "lost_links",
+    "lost_sensors",
+    "lower",
+    "nominal_samples",
+    "uses_let",
+]
