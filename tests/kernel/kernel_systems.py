@@ -75,17 +75,26 @@ _SECTION_PROTOCOLS = (
 def random_system(seed: int, features: AbstractSet[Feature] = frozenset()) -> MachineInput:
     """A system of up to three processors, three sensors and seven tasks, often overloaded, with loops and faults.
 
-    It has some of `features`: hardly any, a quarter or half of them.
+    It has some of `features`: hardly any, a quarter or half of them. In a third of the systems timed tasks with long
+    deadlines contend for one preemptive processor.
     """
     rng = random.Random(seed)  # noqa: S311 - reproducible test data
     each = rng.choice((0.12, 0.25, 0.25, 0.5))
     on = {feature for feature in Feature if rng.random() < each and feature in features}
     horizon = rng.randint(30, 140)
-    processors = [_processor(rng, i, on) for i in range(rng.choice((1, 1, 2, 3)))]
+    contended = rng.random() < 0.35
+    if contended:
+        on -= {Feature.SLICES, Feature.TABLES}
+    processors = [_processor(rng, i, on) for i in range(1 if contended else rng.choice((1, 1, 2, 3)))]
+    if contended:
+        policy = rng.choice((Policy.FIXED_PRIORITY, Policy.EDF))
+        processors = [replace(row, policy=policy, preemptive=True) for row in processors]
     sensors = tuple(f"s{i}" for i in range(rng.randint(0, 3)))
     count = rng.choice((1, 2, 3, 4, 5, 5, 6, 6, 7))
-    timed = [(not sensors and i == 0) or rng.random() < 0.65 for i in range(count)]
-    tasks = [_task(rng, i, len(processors), timed[i], horizon) for i in range(count)]
+    timed = [contended or (not sensors and i == 0) or rng.random() < 0.65 for i in range(count)]
+    tasks = [_task(rng, i, len(processors), timed[i]) for i in range(count)]
+    if contended:
+        tasks = [_contending(rng, task) for task in tasks]
     tasks = [_embellish(rng, task, processors[task.processor], on, horizon) for task in tasks]
     processors = [_with_schedule(rng, processor, i, tasks) for i, processor in enumerate(processors)]
     resources: tuple[ResourceRow, ...] = ()
@@ -101,7 +110,7 @@ def random_system(seed: int, features: AbstractSet[Feature] = frozenset()) -> Ma
         processors=tuple(processors),
         sensors=sensors,
         tasks=tuple(tasks),
-        edges=_edges(rng, timed, len(sensors), len(links)),
+        edges=_edges(rng, timed, len(sensors), len(links), 0.02 if contended else 0.2),
         horizon_ns=horizon,
         seed=rng.getrandbits(64),
         samples=_samples(rng, len(sensors), horizon),
@@ -155,7 +164,7 @@ def _with_schedule(rng: random.Random, processor: ProcessorRow, number: int, tas
     return processor
 
 
-def _task(rng: random.Random, number: int, processors: int, timed: bool, horizon: int) -> TaskRow:
+def _task(rng: random.Random, number: int, processors: int, timed: bool) -> TaskRow:
     demand: int | tuple[int, ...] = rng.choice((rng.randint(1, 4), rng.randint(3, 12)))
     if rng.random() < 0.3:
         demand = tuple(sorted(rng.randint(1, 9) for _ in range(33)))
@@ -173,6 +182,18 @@ def _task(rng: random.Random, number: int, processors: int, timed: bool, horizon
         deadline_action=rng.choice((DeadlineAction.CONTINUE, DeadlineAction.CONTINUE, DeadlineAction.ABORT)),
         tolerance_ns=rng.randint(0, 6),
         explicit_demands_ns=tuple(rng.randint(1, 6) for _ in range(rng.choice((0, 0, 2, 9)))),
+    )
+
+
+def _contending(rng: random.Random, task: TaskRow) -> TaskRow:
+    """The task with time to be preempted in: the more urgent ones tend to come later."""
+    return replace(
+        task,
+        demand_ns=rng.randint(2, 8),
+        deadline_ns=rng.randint(10, 60),
+        deadline_action=DeadlineAction.CONTINUE,
+        rate_hz=Fraction(10**9, rng.randint(14, 50)),
+        offset_ns=rng.randint(0, 3) + 2 * (5 - task.level),
     )
 
 
@@ -225,6 +246,9 @@ def _sections(
     """Resources and, in most tasks, nested sections on those that a task may use where it is."""
     kinds = [*(_SECTION_PROTOCOLS if Feature.SECTIONS in on else ()), *([Protocol.MSRP] * 2 * (Feature.MSRP in on))]
     protocols = [rng.choice(kinds) for _ in range(rng.randint(1, 4))]
+    chained = Feature.SECTIONS in on and rng.random() < 0.4
+    if chained:
+        protocols = [Protocol.PRIORITY_INHERITANCE] * rng.randint(2, 4)
     homes = [rng.randrange(len(processors)) for _ in protocols]
     with_sections = []
     for task in tasks:
@@ -239,11 +263,21 @@ def _sections(
                 continue
             usable.append(number)
         sections: list[SectionRow] = []
-        if rng.random() < 0.9:
+        if chained and len(usable) > 1:
+            sections = _link_of_chain(rng, usable)
+        elif rng.random() < 0.9:
             _nest(rng, sections, usable, rng.choice((0, 1)), rng.randint(4, 13))
         rng.shuffle(sections)
         with_sections.append(replace(task, sections=tuple(sections)))
     return tuple(ResourceRow(f"r{i}", protocol) for i, protocol in enumerate(protocols)), with_sections
+
+
+def _link_of_chain(rng: random.Random, usable: list[int]) -> list[SectionRow]:
+    """One resource inside its neighbour: tasks with neighbouring pairs block each other in a chain."""
+    outer = rng.randrange(len(usable) - 1)
+    start, inside = rng.choice((0, 0, 1)), rng.choice((1, 1, 2))
+    end = start + inside + rng.randint(1, 6)
+    return [SectionRow(usable[outer], start, end), SectionRow(usable[outer + 1], start + inside, end)]
 
 
 def _nest(rng: random.Random, sections: list[SectionRow], usable: list[int], start: int, end: int) -> None:
@@ -294,7 +328,7 @@ def _frequencies(rng: random.Random, processors: int, horizon: int) -> tuple[Fre
     return tuple(FrequencyChangeRow(time, rng.randrange(processors), rng.randint(1, 5)) for time in times)
 
 
-def _edges(rng: random.Random, timed: list[bool], sensors: int, links: int) -> tuple[EdgeRow, ...]:
+def _edges(rng: random.Random, timed: list[bool], sensors: int, links: int, required: float) -> tuple[EdgeRow, ...]:
     edges: list[EdgeRow] = []
     for target, is_timed in enumerate(timed):
         join = "none" if is_timed else rng.choice(("any", "all", "primary"))
@@ -317,7 +351,7 @@ def _edges(rng: random.Random, timed: list[bool], sensors: int, links: int) -> t
                     task=None if from_sensor else rng.randrange(len(timed)),
                     depth=rng.randint(1, 3),
                     overflow=rng.choice(list(Overflow)),
-                    required=rng.random() < 0.2,
+                    required=rng.random() < required,
                     link=rng.randrange(links) if links and rng.random() < 0.6 else None,
                     size_bytes=rng.randint(1, 4),
                 )

@@ -103,6 +103,7 @@ def arrive(s: State, task: int, activator: int | None, bound: dict[int, int], ca
         release=s.now + jitter_of(s, task, number),
         deadline=s.now + row.deadline_ns,
         demand=demand,
+        declared_demand=demand,
         memory=min(row.memory_ns, demand),
         capture=capture,
         inputs=take_queued_inputs(s, task, bound),
@@ -114,7 +115,8 @@ def arrive(s: State, task: int, activator: int | None, bound: dict[int, int], ca
     s.arrived[task] += 1
     suppressed = s.suppress_next[task] or (s.high[row.processor] and not row.high_criticality)
     s.suppress_next[task] = s.degrade_next[task] = False
-    rescale(s, job, s.g.processors[row.processor].frequency_khz)
+    if rescale(s, job, s.g.processors[row.processor].frequency_khz):
+        s.tell("RESCALE", job, job.demand)
     check_separation(s, job)
     if row.let:
         read_inputs(s, job)

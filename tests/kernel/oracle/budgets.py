@@ -2,52 +2,65 @@
 
 from __future__ import annotations
 
-from oracle.program import abort
+from oracle.program import abort, abort_together
 from oracle.servers import enforced_budget, has_server, replenish
 from oracle.state import Job, State
 
 from rt_sched.lowering.machine_input import DeadlineAction, OverrunAction
 
-
 def expiries(s: State) -> None:
+    """Ends of table entries by processor, then budgets by task, then deadlines by task."""
+    for processor, entry in enumerate(s.entry):
+        if entry is not None and entry[1] == s.now:
+            s.entry[processor] = None
+            if entry[0] is not None and entry[0].unfinished:
+                end_of_entry(s, entry[0])
     for jobs in s.backlog:
         for job in list(jobs):
             if job.unfinished:
                 budget(s, job)
-    for processor, entry in enumerate(s.entry):
-        if entry is not None and entry[1] == s.now:
-            s.entry[processor] = None
     for jobs in s.backlog:
         for job in list(jobs):
             if job.unfinished and job.deadline == s.now:
                 deadline(s, job)
 
 
+def overrun(s: State, job: Job) -> None:
+    if not job.overrun:
+        job.overrun = True
+        s.tell("OVERRUN", job)
+
+
+def end_of_entry(s: State, job: Job) -> None:
+    s.met["entry ends with work left"] += 1
+    s.met["entry ends inside a section"] += bool(job.held)
+    overrun(s, job)
+    s.leave_core(job)
+    act(s, job)
+
+
 def budget(s: State, job: Job) -> None:
     row = s.row(job)
-    entry = s.entry[row.processor]
-    entry_ends = entry is not None and entry[0] is job and entry[1] == s.now
-    if entry_ends or (row.budget_ns is not None and job.executed >= row.budget_ns):
-        s.met["entry ends with work left"] += entry_ends
-        if not job.overrun:
-            job.overrun = True
-            s.tell("OVERRUN", job)
-    if entry_ends:
-        s.leave_core(job)
-        if job.held:
-            s.met["entry ends inside a section"] += 1
-        act(s, job)
-    if row.budget_ns is not None and job.unfinished:
-        if has_server(s, job):
-            if s.backlog[job.task][0] is job:
-                replenish(s, job)
-        elif job.executed >= enforced_budget(s, job):
-            if not job.held:
-                act(s, job)
-            else:
-                s.met["enforcement waits for unlock"] += 1
+    if row.budget_ns is not None:
+        if job.executed >= row.budget_ns:
+            overrun(s, job)
+        enforce(s, job)
     if job.unfinished and row.low_budget_ns is not None and job.executed >= row.low_budget_ns:
         switch_to_high(s, row.processor)
+
+
+def enforce(s: State, job: Job) -> None:
+    """What the task's budget asks for, unless the job holds a lock."""
+    server = s.servers[job.task]
+    if has_server(s, job):
+        if s.backlog[job.task][0] is job:
+            if server.left <= 0 and not job.held and not job.throttled:
+                s.tell("ENFORCE", job, int(OverrunAction.THROTTLE))
+            replenish(s, job)
+    elif job.executed >= enforced_budget(s, job):
+        s.met["enforcement waits for unlock"] += bool(job.held)
+        if not job.held:
+            act(s, job)
 
 
 def act(s: State, job: Job) -> None:
@@ -71,11 +84,9 @@ def switch_to_high(s: State, processor: int) -> None:
         return
     s.high[processor] = True
     s.tell("HIGH", processor=processor)
-    for job in s.live():
-        row = s.row(job)
-        if job.unfinished and row.processor == processor and not row.high_criticality:
-            s.met["LO job aborted"] += 1
-            abort(s, job)
+    low = [job for job in s.live() if s.processor(job) == processor and not s.row(job).high_criticality]
+    s.met["LO job aborted"] += len(low)
+    abort_together(s, low)
 
 
 def back_to_low(s: State) -> None:

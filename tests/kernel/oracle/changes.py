@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import ceil
 
 from oracle.messages import empty_activating_queues
-from oracle.program import abort, end
-from oracle.state import Job, State
+from oracle.program import abort_together, end
+from oracle.state import Job, State, program_of
 
 from rt_sched.lowering.machine_input import FaultTarget
 
@@ -56,9 +57,8 @@ def remove(s: State, task: int) -> None:
     s.begins_at[task] = None
     s.tell("TASK_REMOVED", task=task)
     empty_activating_queues(s, task)
-    for job in list(s.backlog[task]):
-        s.met["removed while running"] += job.core is not None
-        abort(s, job)
+    s.met["removed while running"] += any(job.core is not None for job in s.backlog[task])
+    abort_together(s, list(s.backlog[task]))
 
 
 def add(s: State, task: int) -> None:
@@ -68,11 +68,21 @@ def add(s: State, task: int) -> None:
     s.first_arrival[task] = s.now
     s.next_index[task] = 0
     s.delay[task] = 0
+    s.suppress_next[task] = s.degrade_next[task] = False
     s.tell("TASK_ADDED", task=task)
 
 
 def rescale(s: State, job: Job, old_khz: int) -> bool:
-    """The compute work left, and all that is planned in it, takes another time; whether the demand changed."""
+    """The compute work left, and all that is planned in it, takes another time; whether the demand changed.
+
+    A job that has not executed has its declared values, rescaled once from the first frequency.
+    """
+    before = job.demand
+    if job.executed == 0:
+        job.demand = job.declared_demand
+        job.program = job.program[: job.done] + program_of(s.row(job))[job.done :]
+        job.points = None if job.points is None else list(s.row(job).preemption_points_ns or ())
+        old_khz = s.g.processors[s.processor(job)].frequency_khz
     new_khz = s.khz[s.processor(job)]
     left = max(0, job.demand - job.memory - job.executed)
 
@@ -81,9 +91,8 @@ def rescale(s: State, job: Job, old_khz: int) -> bool:
             return offset
         compute = min(offset - job.executed, left)
         rest = offset - job.executed - compute
-        return job.executed + ceil(compute * old_khz / new_khz) + rest
+        return job.executed + ceil(Fraction(compute * old_khz, new_khz)) + rest
 
-    before = job.demand
     for step in job.program[job.done :]:
         step.offset = moved(step.offset)
     if job.points is not None:

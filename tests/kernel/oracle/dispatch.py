@@ -83,10 +83,10 @@ def may_be_preempted(s: State, running: Job, by: Job) -> bool:
     row = s.g.processors[s.processor(running)]
     if running.prefix or running.waits_for is not None or any(s.is_msrp(resource) for resource in running.held):
         return False
-    if running.points is not None and running.executed not in running.points:
-        return False
     if row.policy == Policy.TIME_SLICED and in_slice(s, by) and not in_slice(s, running):
         return True
+    if running.points is not None and running.executed not in running.points:
+        return False
     return row.preemptive and row.policy != Policy.FIFO
 
 
@@ -161,4 +161,5 @@ def put(s: State, job: Job, core: int, processor: int) -> None:
     job.prefix = row.switch_ns + (row.migration_ns if migrates else 0)
     job.core = job.last_core = core
     s.running[core] = job
-    go_on(s, job)
+    if not job.prefix:
+        go_on(s, job)

@@ -52,10 +52,18 @@ def effective_key(s: State, job: Job) -> int:
 def abort(s: State, job: Job) -> None:
     """End the job; one that holds a lock ends when it has released its last one."""
     if job.held:
-        s.met["abort waits for unlock"] += not job.doomed
+        s.met["abort waits for unlock"] += 1
         job.doomed = True
     else:
         end(s, job, "ABORTED")
+
+
+def abort_together(s: State, jobs: list[Job]) -> None:
+    """Abort the jobs, given by task and number; none of them becomes its task's oldest on the way."""
+    for job in jobs:
+        job.doomed = True
+    for job in jobs:
+        abort(s, job)
 
 
 def end(s: State, job: Job, status: str) -> None:
@@ -73,7 +81,9 @@ def end(s: State, job: Job, status: str) -> None:
     while job.held:
         free(s, job, job.held[-1], "OWNER_DEAD" if status == "LOST" else "UNLOCK")
     if was_oldest and s.backlog[job.task]:
-        becomes_oldest(s, s.backlog[job.task][0])
+        oldest = s.backlog[job.task][0]
+        if oldest.held or not oldest.doomed:
+            becomes_oldest(s, oldest)
 
 
 def complete(s: State, job: Job) -> None:
@@ -85,9 +95,14 @@ def complete(s: State, job: Job) -> None:
         publish(s, job.index, task=job.task)
 
 
+def has_step(job: Job) -> bool:
+    """Whether the program says anything more at the present executed time."""
+    return job.done < len(job.program) and job.program[job.done].offset == job.executed
+
+
 def go_on(s: State, job: Job) -> None:
     """Do what the program says at the present executed time, until the job leaves its core or has to spin."""
-    while job.unfinished and job.done < len(job.program) and job.program[job.done].offset == job.executed:
+    while job.unfinished and has_step(job):
         step = job.program[job.done]
         job.done += 1
         if step.do == Do.UNLOCK:
@@ -95,20 +110,24 @@ def go_on(s: State, job: Job) -> None:
             if job.doomed and not job.held:
                 end(s, job, "ABORTED")
         elif step.do == Do.SUSPEND:
-            suspend(s, job, step.what)
-            return
+            if suspend(s, job, step.what):
+                return
         elif not request(s, job, step.what):
             return
 
 
-def suspend(s: State, job: Job, index: int) -> None:
+def suspend(s: State, job: Job, index: int) -> bool:
+    """Draw the length; whether the job suspends, which it does not for no time."""
     row = s.row(job).suspensions[index]
     bits = draw(s.g.seed, job.task, job.number, 16 + index)
     length = row.min_ns + draw_up_to(row.max_ns - row.min_ns, bits)
-    s.met["SUSPEND for no time"] += length == 0
+    if length == 0:
+        s.met["suspension of no length"] += 1
+        return False
     job.wake_at = s.now + length
     s.leave_core(job)
     s.tell("SUSPEND", job, length)
+    return True
 
 
 def request(s: State, job: Job, resource: int) -> bool:
@@ -154,5 +173,3 @@ def free(s: State, job: Job, resource: int, event: str) -> None:
     lucky = waiters.pop(turn)
     lucky.waits_for = None
     take(s, lucky, resource)
-    if lucky.core is not None:
-        go_on(s, lucky)

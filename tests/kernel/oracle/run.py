@@ -7,7 +7,7 @@ from oracle.budgets import back_to_low, expiries
 from oracle.changes import changes
 from oracle.dispatch import begin_slices_and_entries, dispatch
 from oracle.messages import deliver_transfers, publish
-from oracle.program import complete, go_on
+from oracle.program import complete, go_on, has_step
 from oracle.servers import has_server
 from oracle.state import Job, Result, State
 
@@ -47,24 +47,29 @@ def simulate(given: MachineInput) -> Result:
 
 
 def reach(s: State) -> None:
-    """Phase 2: what running jobs reach, by task and number."""
-    running = [job for job in s.running if job is not None]
-    for job in sorted(running, key=lambda job: (job.task, job.number)):
-        if job.core is None or job.prefix or job.waits_for is not None:
-            continue
-        if job.executed == job.demand:
-            complete(s, job)
-        else:
-            go_on(s, job)
+    """Phase 2: what running jobs reach, by task and number, again for those that got a lock after their turn."""
+    changed = True
+    while changed:
+        changed = False
+        running = [job for job in s.running if job is not None]
+        for job in sorted(running, key=lambda job: (job.task, job.number)):
+            if job.core is None or job.prefix or job.waits_for is not None:
+                continue
+            if job.executed == job.demand:
+                complete(s, job)
+                changed = True
+            elif has_step(job):
+                go_on(s, job)
+                changed = True
 
 
 def publish_let(s: State) -> None:
     for task, row in enumerate(s.g.tasks):
-        if not row.let:
+        if not row.let or row.processor in s.lost_processors:
             continue
         for job in s.jobs:
             if job.task == task and job.deadline == s.now:
-                if job.status == "COMPLETED" and row.processor not in s.lost_processors:
+                if job.status == "COMPLETED":
                     s.tell("LET_PUBLISH", job)
                     publish(s, job.index, task=task)
                 else:

@@ -42,23 +42,25 @@ def becomes_oldest(s: State, job: Job) -> None:
 def replenish(s: State, job: Job) -> None:
     """When the budget is used up with work left and no lock held: postpone, or let the next arrival pay, or wait."""
     server, row = s.servers[job.task], s.row(job)
-    if job.held:
-        s.met["throttling waits for unlock"] += server.left == 0
+    if server.left > 0:
+        return
+    if job.held and not job.throttled:
+        s.met["throttling waits for unlock"] += 1
         return
     while server.left <= 0:
         if s.policy(job) == Policy.EDF:
             assert server.deadline is not None and row.separation_ns is not None
             server.deadline += row.separation_ns
-            s.tell("REPLENISH", job, server.deadline)
             s.met["CBS postponed"] += 1
         elif server.paid + 1 < s.arrived[job.task]:
             server.paid += 1
-            s.tell("REPLENISH", job, server.paid)
+            s.met["a later arrival pays"] += 1
         else:
             if not job.throttled:
                 job.throttled = True
                 s.leave_core(job)
-                s.tell("THROTTLE", job, server.paid + 1)
+                s.tell("THROTTLE", job)
             return
         server.left += enforced_budget(s, job)
-        job.throttled = False
+    job.throttled = False
+    s.tell("REPLENISH", job, server.paid if server.deadline is None else server.deadline)

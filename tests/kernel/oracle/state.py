@@ -55,13 +55,14 @@ class Step:
 
 
 def program_of(task: TaskRow) -> list[Step]:
-    """Steps in their order: the outer section locks first, the inner one unlocks first."""
+    """Steps in their order: the outer section locks first, the inner one unlocks first, equal ones by resource."""
     ordered = []
-    for index, section in enumerate(task.sections):
-        ordered.append((section.start_ns, Do.LOCK, -section.end_ns, index, section.resource))
-        ordered.append((section.end_ns, Do.UNLOCK, -section.start_ns, -index, section.resource))
+    for section in task.sections:
+        start, end, resource = section.start_ns, section.end_ns, section.resource
+        ordered.append((start, Do.LOCK, -end, resource, resource))
+        ordered.append((end, Do.UNLOCK, -start, -resource, resource))
     for index, wait in enumerate(task.suspensions):
-        ordered.append((wait.offset_ns, Do.SUSPEND, 0, index, index))
+        ordered.append((wait.offset_ns, Do.SUSPEND, 0, 0, index))
     return [Step(offset, do, what) for offset, do, _, _, what in sorted(ordered)]
 
 
@@ -76,6 +77,7 @@ class Job:
     release: int
     deadline: int
     demand: int
+    declared_demand: int
     memory: int
     capture: int
     inputs: list[int]
