@@ -74,6 +74,8 @@ def check_budgets(history: History, locks: LockHistory, found: Findings) -> None
     for index, task in enumerate(history.setup.tasks):
         if history.setup.processors[task.processor].policy is Policy.TABLE:
             _table_overruns(history, index, task, locks, found)
+            if index in served:
+                _check_server(history, locks, index, task, found)
         elif index in served:
             _overruns(history, index, task, found)
             _check_server(history, locks, index, task, found)
@@ -174,7 +176,9 @@ def _table_overruns(history: History, index: int, task: TaskRow, locks: LockHist
             text = "marked as overrun exactly when an overrun is told"
             found.add(Rule.BUDGETS, says[0] if says else int(jobs.arrival_ns[job]), history.job_name(job), text)
         acted = [(time_ns, value) for time_ns, _, value, _ in actions.get(job, ())]
-        wanted = task.overrun_action not in (OverrunAction.LOG, OverrunAction.THROTTLE)
+        if task.overrun_action is OverrunAction.THROTTLE:
+            continue
+        wanted = task.overrun_action is not OverrunAction.LOG
         for time_ns, value in acted:
             if not says or time_ns < says[0] or value != task.overrun_action or not wanted:
                 text = f"the overrun action {task.overrun_action.name.lower()} after an overrun, and no other"
@@ -199,18 +203,25 @@ def _check_server(history: History, locks: LockHistory, index: int, task: TaskRo
         told.setdefault(job, []).append((kind, time_ns, value if kind == EventKind.REPLENISH else 0))
     account = _Account(history, locks, task, arrivals, edf)
     for job, oldest_ns in turns(history, index):
-        expected, doubtful_ns = account.serve(job, oldest_ns)
         says = told.pop(job, [])
-        if says != expected and [one for one in says if one[1] < doubtful_ns] != [
-            one for one in expected if one[1] < doubtful_ns
-        ]:
-            first = next((place for place, pair in enumerate(zip(says, expected, strict=False)) if pair[0] != pair[1]), 0)
-            first = first or min(len(says), len(expected))
+        expected, doubtful_ns = account.serve(job, oldest_ns, says)
+        if doubtful_ns < NEVER_NS and says != expected:
+            says = [one for one in says if one[1] < doubtful_ns]
+            expected = [one for one in expected if one[1] < doubtful_ns]
+        if says != expected:
+            differ = (place for place, pair in enumerate(zip(says, expected, strict=False)) if pair[0] != pair[1])
+            first = next(differ, min(len(says), len(expected)))
             wanted = expected[first] if first < len(expected) else None
             actual = says[first] if first < len(says) else None
             at_ns = (wanted or actual or (0, oldest_ns, 0))[1]
             found.add(Rule.BUDGETS, at_ns, history.job_name(job), f"{_words(wanted)}, not {_words(actual)}")
             account.follow(says)
+    paid = {(event[3], event[2]) for event in events}
+    for job, rows in _events_of(history, index, EventKind.ENFORCE).items():
+        for time_ns, _, value, _ in rows:
+            if value != OverrunAction.THROTTLE or (job, time_ns) not in paid:
+                text = "an overrun action is told only when its server has nothing left"
+                found.add(Rule.BUDGETS, time_ns, history.job_name(job), text)
     for job, says in told.items():
         found.add(Rule.BUDGETS, says[0][1], history.job_name(job), "no throttling of a job that had no turn")
 
@@ -235,8 +246,11 @@ class _Account:
         #: Server deadline, or number of the arrival that pays.
         self._server = _LONG_AGO_NS if edf else -1
 
-    def serve(self, job: int, oldest_ns: int) -> tuple[list[tuple[int, int, int]], int]:
-        """Expected events while a job is the oldest, and the instant from which on they are in doubt."""
+    def serve(self, job: int, oldest_ns: int, says: list[tuple[int, int, int]]) -> tuple[list[tuple[int, int, int]], int]:
+        """Expected events while a job is the oldest, and the instant from which on they are in doubt.
+
+        When it is aborted at an instant at which a payment is due, what the trace `says` tells which came first.
+        """
         history, jobs = self._history, self._history.trace.jobs
         ended_ns, horizon_ns = int(history.end_ns[job]), history.trace.horizon_ns
         self._join(job)
@@ -255,22 +269,18 @@ class _Account:
                 break
             if at_ns == ended_ns:
                 doubtful_ns = at_ns
-                if jobs.status[job] != JobStatus.ABORTED:
+                if jobs.status[job] not in (JobStatus.ABORTED, JobStatus.SKIPPED):
                     break
             reached_ns = history.executed_at(job, at_ns)
             self._credit_ns -= reached_ns - executed_ns
             executed_ns, now_ns = reached_ns, at_ns
-            if at_ns == ended_ns:
+            if at_ns == ended_ns and not any(one[1] == at_ns for one in says):
                 break
-            while self._credit_ns <= 0:
-                now_ns = self._pay(now_ns, expected)
-                if now_ns > min(ended_ns, horizon_ns - 1):
-                    break
-            if now_ns > min(ended_ns, horizon_ns - 1):
-                doubtful_ns = min(doubtful_ns, now_ns)
+            if self._credit_ns <= 0:
+                now_ns = self._pay(now_ns, min(ended_ns, horizon_ns), expected)
+            if now_ns in (NEVER_NS, ended_ns):
                 break
         self._credit_ns -= int(history.executed_ns[job]) - executed_ns
-        expected = [one for one in expected if one[1] <= horizon_ns]
         return expected, doubtful_ns
 
     def _join(self, job: int) -> None:
@@ -284,20 +294,23 @@ class _Account:
         if full:
             self._credit_ns = self._budget_ns
 
-    def _pay(self, now_ns: int, expected: list[tuple[int, int, int]]) -> int:
-        """One postponement or one paying arrival; returns when it happens."""
-        if self._edf:
-            self._server += self._task.separation_ns or 0
-        else:
-            self._server += 1
-            arrivals_ns = self._arrivals_ns
-            comes_ns = arrivals_ns[self._server] if self._server < len(arrivals_ns) else NEVER_NS
-            if comes_ns >= now_ns:
-                expected.append((int(EventKind.THROTTLE), now_ns, 0))
-                now_ns = comes_ns
-        if now_ns < NEVER_NS:
-            expected.append((int(EventKind.REPLENISH), now_ns, self._server))
-        self._credit_ns += self._budget_ns
+    def _pay(self, now_ns: int, before_ns: int, expected: list[tuple[int, int, int]]) -> int:
+        """Postponements or paying arrivals until there is credit; returns when, NEVER_NS when too few come in time."""
+        throttled = False
+        while self._credit_ns <= 0:
+            if self._edf:
+                self._server += self._task.separation_ns or 0
+            else:
+                following, arrivals_ns = self._server + 1, self._arrivals_ns
+                comes_ns = arrivals_ns[following] if following < len(arrivals_ns) else NEVER_NS
+                if comes_ns >= now_ns and not throttled:
+                    expected.append((int(EventKind.THROTTLE), now_ns, 0))
+                    throttled = True
+                if comes_ns >= before_ns:
+                    return NEVER_NS
+                now_ns, self._server = max(now_ns, comes_ns), following
+            self._credit_ns += self._budget_ns
+        expected.append((int(EventKind.REPLENISH), now_ns, self._server))
         return now_ns
 
     def follow(self, says: list[tuple[int, int, int]]) -> None:

@@ -7,6 +7,7 @@ setup that the trace carries. It does not simulate: every rule is checked on wha
 from __future__ import annotations
 
 from rt_sched.trace.checker.budgets import check_budgets, server_keys
+from rt_sched.trace.checker.changes import check_changes
 from rt_sched.trace.checker.criticality import check_criticality
 from rt_sched.trace.checker.ends import check_aborts, check_suppressed
 from rt_sched.trace.checker.execution import check_execution
@@ -18,6 +19,7 @@ from rt_sched.trace.checker.locks import check_locks
 from rt_sched.trace.checker.publishing import check_publishing
 from rt_sched.trace.checker.reading import check_reading
 from rt_sched.trace.checker.scheduling import check_scheduling
+from rt_sched.trace.checker.suspensions import check_suspensions
 from rt_sched.trace.checker.times import check_times
 from rt_sched.trace.records import Trace
 
@@ -36,6 +38,8 @@ def check_trace(trace: Trace) -> TraceCheck:
     locks = check_locks(history, own, server_keys(history), found)
     check_scheduling(history, own, locks, found)
     check_budgets(history, locks, found)
+    check_suspensions(history, found)
+    check_changes(history, found)
     check_criticality(history, found)
     check_aborts(history, locks, found)
     check_suppressed(history, found)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.checker.intervals import Intervals
+from rt_sched.trace.checker.intervals import Intervals, brief_stays
 from rt_sched.trace.records import EventKind
 
 
@@ -29,6 +29,7 @@ def check_core_choice(
     unclear |= {time_ns for one, times in left.items() if history.row[one] == row for time_ns in times}
     present: list[int] = [-1] * count
     last_core: dict[int, int] = {}
+    vague = {job for job, _ in brief_stays(history)}
     waits = set(zip(wait.job.tolist(), wait.begin_ns.tolist(), strict=True))
     for at_ns, places in begins.items():
         before = list(present)
@@ -57,6 +58,8 @@ def check_core_choice(
             victims |= {place: p for place, p in enumerate(continuing) if p >= 0}
             for p in sorted(fresh, key=rank.__getitem__):
                 chosen = core[p] - first
+                if job[p] in vague:
+                    break
                 if free:
                     last = last_core.get(job[p], -1)
                     should = last if last in free else free[0]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import numpy as np
 
 from rt_sched.trace.checker.draws import DEMAND, bits_of, demands_of
 from rt_sched.trace.checker.history import History
+from rt_sched.trace.checker.modes import active_spans
 from rt_sched.trace.records import Int64s
 from rt_sched.trace.setup import OverrunAction
 
@@ -49,8 +52,16 @@ def degraded_jobs(history: History, task: int) -> list[int]:
 
 
 def next_arrivals(history: History, task: int, instants_ns: list[int]) -> list[int]:
-    """The first jobs of a task that arrive at or after each instant of phase 4; several may share one."""
+    """The first jobs of a task that arrive at or after each instant of phase 4; several may share one.
+
+    What was said before a task is added anew is forgotten.
+    """
     mine = history.jobs_of_task[task]
-    arrivals = history.trace.jobs.arrival_ns[mine]
-    places = np.searchsorted(arrivals, np.array(instants_ns, np.int64), side="left")
-    return [int(mine[place]) for place in np.unique(places).tolist() if place < len(mine)]
+    arrivals = history.trace.jobs.arrival_ns[mine].tolist()
+    begins = [begin_ns for begin_ns, _, first in active_spans(history.setup, task) if not first]
+    found: set[int] = set()
+    for time_ns in instants_ns:
+        place = bisect_left(arrivals, time_ns)
+        if place < len(arrivals) and not any(time_ns < begin_ns <= arrivals[place] for begin_ns in begins):
+            found.add(int(mine[place]))
+    return sorted(found)

@@ -6,11 +6,11 @@ import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.checker.intervals import Intervals
+from rt_sched.trace.checker.intervals import Intervals, brief_stays
 from rt_sched.trace.checker.keys import key_at
 from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.checker.rescaling import Offsets
-from rt_sched.trace.checker.windows import spans_of
+from rt_sched.trace.checker.windows import SliceWindows, spans_of
 from rt_sched.trace.records import EventKind, Int64s, JobStatus, SliceKind
 from rt_sched.trace.setup import Policy
 
@@ -47,8 +47,11 @@ def check_stops(
     starts = {
         (int(slices.processor[place]), int(slices.start_ns[place])): int(slices.job[place]) for place in by_core.tolist()
     }
-    brief = _brief_stays(history)
+    brief = _brief_on_rows(history)
     edges, offsets = boundaries(history), Offsets(history)
+    shared = {
+        row: SliceWindows(history, row) for row, processor in enumerate(history.setup.processors) if processor.slack_sharing
+    }
     for job, at_ns in zip(stopped.job.tolist(), stopped.begin_ns.tolist(), strict=True):
         row = int(history.row[job])
         processor = history.setup.processors[row]
@@ -63,7 +66,9 @@ def check_stops(
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core from an msrp request to the unlock")
         elif slices.kind[place] == SliceKind.SWITCH and not _prefix_over(history, place):
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core during its switch cost")
-        elif (not processor.preemptive or processor.policy is Policy.FIFO) and not processor.slack_sharing:
+        elif processor.slack_sharing and winner is not None and shared[row].takes_back(winner, job, at_ns):
+            continue
+        elif (not processor.preemptive or processor.policy is Policy.FIFO):
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core: the processor is not preemptive")
         elif task.preemption_points_ns is not None and history.executed_at(job, at_ns) not in [
             offsets.of(job, point_ns) for point_ns in task.preemption_points_ns
@@ -73,7 +78,7 @@ def check_stops(
         elif winner is None:
             if (row, at_ns) not in brief:
                 found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core: nobody takes it")
-        elif not processor.slices:
+        else:
             mine = key_at(locks.keys.get(job), int(own[job]), at_ns)
             theirs = key_at(locks.keys.get(winner), int(own[winner]), at_ns)
             if theirs >= mine and (row, at_ns) not in brief:
@@ -81,21 +86,9 @@ def check_stops(
                 found.add(Rule.PREEMPTION, at_ns, where, text)
 
 
-def _brief_stays(history: History) -> set[tuple[int, int]]:
-    """Processors and instants at which a job got a core and gave it up at once, for a lock."""
-    found = set()
-    for time_ns, job, _, _ in history.events(EventKind.REQUEST):
-        places = _slices_of(history, job)
-        slices = history.trace.slices
-        if not np.any(slices.end_ns[places] == time_ns) and not np.any(slices.start_ns[places] == time_ns):
-            found.add((int(history.row[job]), time_ns))
-    return found
-
-
-def _slices_of(history: History, job: int) -> Int64s:
-    order = history.slices_by_job
-    column = history.trace.slices.job[order]
-    return order[np.searchsorted(column, job) : np.searchsorted(column, job, side="right")]
+def _brief_on_rows(history: History) -> set[tuple[int, int]]:
+    """Processors, and the instants at which a job got one of their cores for no time at all."""
+    return {(int(history.row[job]), time_ns) for job, time_ns in brief_stays(history)}
 
 
 def _prefix_over(history: History, place: int) -> bool:
@@ -172,7 +165,7 @@ def check_overheads(history: History, left: Left, found: Findings) -> None:
     paid = np.where(switching[first], end_ns[first] - begin_ns[first], 0)
     stay_end = end_ns[np.concatenate([first[1:] - 1, [len(order) - 1]])]
     only_switch = stay_end == np.where(switching[first], end_ns[first], -1)
-    brief = _brief_jobs(history)
+    brief = {who for who, _ in brief_stays(history)}
     for at in np.flatnonzero(paid != expected).tolist():
         who, time_ns = int(job[first[at]]), int(begin_ns[first[at]])
         cut_off = only_switch[at] and paid[at] < expected[at]
@@ -182,7 +175,7 @@ def check_overheads(history: History, left: Left, found: Findings) -> None:
             continue
         text = f"{history.job_name(who)} pays {int(expected[at])} ns before it runs on, not {int(paid[at])} ns"
         found.add(Rule.OVERHEADS, time_ns, history.core_name(int(core[first[at]])), text)
-    stays = _brief_stays(history) if again.any() else set()
+    stays = _brief_on_rows(history) if again.any() else set()
     for place in np.flatnonzero(again).tolist():
         who, time_ns = int(job[place + 1]), int(begin_ns[place + 1])
         at_row = int(row[place])
@@ -190,16 +183,6 @@ def check_overheads(history: History, left: Left, found: Findings) -> None:
             continue
         text = f"{history.job_name(who)} kept its core and pays no switch"
         found.add(Rule.OVERHEADS, time_ns, history.core_name(int(core[place])), text)
-
-
-def _brief_jobs(history: History) -> set[int]:
-    """Jobs that had a core for no time at all, so that no slice tells on which core they were last."""
-    slices = history.trace.slices
-    found = set()
-    for time_ns, job, _, _ in history.events(EventKind.REQUEST):
-        if not np.any(slices.end_ns[_slices_of(history, job)] == time_ns):
-            found.add(job)
-    return found
 
 
 def _may_be_cut(history: History, job: int, at_ns: int, edges: set[int]) -> bool:

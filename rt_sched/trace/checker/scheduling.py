@@ -35,12 +35,13 @@ def check_scheduling(history: History, own: Int64s, locks: LockHistory, found: F
     for row, processor in enumerate(history.setup.processors):
         mine = wait.of(wait_row == row)
         cores = run.of(run_row == row)
+        edges = np.zeros(0, np.int64)
         if processor.policy is Policy.TIME_SLICED:
             windows = SliceWindows(history, row)
             windows.check(row, cores, found)
+            edges = windows.spans.usable_ns
             mine, cores = windows.narrowed(mine), windows.narrowed(cores)
-            if not processor.preemptive:
-                _open_slack(cores, history)
+            _open_slack(cores, locks)
         elif processor.policy is Policy.TABLE:
             table = TableWindows(history, row, locks)
             table.check(row, cores, found)
@@ -49,7 +50,7 @@ def check_scheduling(history: History, own: Int64s, locks: LockHistory, found: F
         if len(mine):
             _priorities(history, row, mine, cores, found)
             _points(history, locks, mine, cores, found)
-        _dispatches(history, row, mine, cores, found)
+        _dispatches(history, edges, mine, cores, found)
         if processor.cores > 1:
             check_core_choice(history, row, mine, cores, left, found)
     check_skips(history, wait, run, found)
@@ -66,10 +67,11 @@ def _leavers(history: History) -> dict[int, set[int]]:
     return left
 
 
-def _open_slack(run: Intervals, history: History) -> None:
-    """On a processor without preemption those that share slack may still be preempted by the slice's own."""
-    anywhere = history.per_task([int(task.preemption_points_ns is None) for task in history.setup.tasks])
-    slack = (run.key >= SLACK_KEY) & (run.kind == SliceKind.EXECUTE) & (anywhere[run.job] == 1)
+def _open_slack(run: Intervals, locks: LockHistory) -> None:
+    """Those that share the slack of a slice may be preempted by the slice's own wherever they execute."""
+    slack = (run.key >= SLACK_KEY) & (run.kind == SliceKind.EXECUTE) & ~run.open
+    for place in np.flatnonzero(slack & np.isin(run.job, list(locks.fixed))).tolist():
+        slack[place] = not locks.fixed_at(int(run.job[place]), int(run.begin_ns[place]))
     run.open = run.open | slack
     run.key = np.where(slack, SLACK_KEY, run.key)
 
@@ -139,15 +141,14 @@ def _beats(history: History, one: Intervals, place: int, other: Intervals, at: i
     return left < (int(other.key[at]), int(jobs.release_ns[theirs]), int(history.task[theirs]))
 
 
-def _dispatches(history: History, row: int, wait: Intervals, run: Intervals, found: Findings) -> None:
+def _dispatches(history: History, edges: Int64s, wait: Intervals, run: Intervals, found: Findings) -> None:
     """The job that gets a core is better than every job that is left waiting."""
     order = np.lexsort((run.begin_ns, run.core))
     run = run.of(order)
     new = np.ones(len(run), np.bool_)
-    if len(run) > 1 and history.setup.processors[row].policy is not Policy.TIME_SLICED:
-        new[1:] = ~(
-            (run.core[1:] == run.core[:-1]) & (run.job[1:] == run.job[:-1]) & (run.begin_ns[1:] == run.end_ns[:-1])
-        )
+    new[1:] = (run.core[1:] != run.core[:-1]) | (run.job[1:] != run.job[:-1]) | (run.begin_ns[1:] != run.end_ns[:-1])
+    if len(edges):
+        new |= np.isin(run.begin_ns, edges)
     fresh = run.of(new)
     fresh = fresh.of(np.argsort(fresh.begin_ns, kind="stable"))
     best = _best_waiting(history, wait, fresh.begin_ns) if len(wait) and len(fresh) else np.full(len(fresh), -1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
-from rt_sched.trace.checker.intervals import Intervals, held_back, joined
+from rt_sched.trace.checker.intervals import Intervals, brief_stays, held_back, joined
 from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.records import EventKind, Int64s, JobStatus
 from rt_sched.trace.setup import Policy, ProcessorRow
@@ -89,6 +89,14 @@ class SliceWindows:
         allowed = (result.begin_ns < result.end_ns) & (own | self._slack)
         return result.of(allowed)
 
+    def takes_back(self, winner: int, loser: int, at_ns: int) -> bool:
+        """Whether the slice at an instant is the first job's own and the other one only shares its slack."""
+        place = int(np.searchsorted(self.spans.begin_ns, at_ns, side="right")) - 1
+        if place < 0:
+            return False
+        own = self._own[self.spans.index[place]]
+        return bool(own[self._history.task[winner]] and not own[self._history.task[loser]])
+
     def check(self, row: int, run: Intervals, found: Findings) -> None:
         """Slices begin when they should; jobs run inside of one, and only those that may."""
         history = self._history
@@ -122,6 +130,7 @@ class TableWindows:
         holds: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for job, begin_ns, end_ns in held_back(history, locks):
             holds[job].append((begin_ns, end_ns))
+        brief = brief_stays(history)
         jobs = history.trace.jobs
         lists = {}
         for task in {entry.task for entry in self._table}:
@@ -140,7 +149,8 @@ class TableWindows:
             job = mine[place]
             if history.end_ns[job] <= begin_ns and not self._skipped_now(job, begin_ns):
                 continue
-            if not any(first <= begin_ns < last for first, last in holds.get(job, ())):
+            # A job that has to wait for a lock as soon as it gets the core got it in this entry.
+            if (job, begin_ns) in brief or not any(first <= begin_ns < last for first, last in holds.get(job, ())):
                 owners[span] = job
         return owners
 

@@ -1,0 +1,69 @@
+"""Planned changes and what is told of them: losses of links, modes, frequencies (semantics 2, 15, 16)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from rt_sched.trace.checker.findings import Findings, Rule
+from rt_sched.trace.checker.history import History
+from rt_sched.trace.checker.modes import removals
+from rt_sched.trace.records import EventKind
+
+
+def check_changes(history: History, found: Findings) -> None:
+    """Events of planned changes are those that the setup declares; work left is rescaled when they happen."""
+    setup, horizon_ns = history.setup, history.trace.horizon_ns
+    _compare(
+        history,
+        EventKind.FREQUENCY,
+        Counter(
+            (change.time_ns, change.processor, -1, change.frequency_khz)
+            for change in setup.frequency_changes
+            if change.time_ns <= horizon_ns
+        ),
+        Rule.FREQUENCY,
+        found,
+    )
+    removed = Counter(
+        (time_ns, task.processor, index, -1)
+        for index, task in enumerate(setup.tasks)
+        for time_ns in removals(setup, index)
+        if time_ns <= horizon_ns
+    )
+    _compare(history, EventKind.TASK_REMOVED, removed, Rule.MODES, found)
+    _rescales(history, found)
+
+
+def _compare(
+    history: History, kind: EventKind, expected: Counter[tuple[int, int, int, int]], rule: Rule, found: Findings
+) -> None:
+    table = history.trace.events
+    mine = np.flatnonzero(table.kind == kind)
+    columns = (table.time_ns[mine], table.processor[mine], table.task[mine], table.value[mine])
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    valued = kind is EventKind.FREQUENCY
+    told = Counter((time_ns, row, task, value if valued else -1) for time_ns, row, task, value in rows)
+    for (time_ns, row, task, _), _ in sorted(((told - expected) + (expected - told)).items()):
+        where = history.setup.tasks[task].name if task >= 0 else history.setup.processors[row].name
+        word = kind.name.lower().replace("_", " ")
+        text = f"{word} told exactly when it is declared"
+        found.add(rule, time_ns, where, text)
+
+
+def _rescales(history: History, found: Findings) -> None:
+    told = history.events_of_jobs(EventKind.RESCALE)
+    times_of: dict[int, set[int]] = {}
+    for change in history.setup.frequency_changes:
+        times_of.setdefault(change.processor, set()).add(change.time_ns)
+    for job, rows in told.items():
+        times = times_of.get(int(history.row[job]), set())
+        arrival_ns = int(history.trace.jobs.arrival_ns[job])
+        for time_ns, _, _, _ in rows:
+            if not times or (time_ns not in times and time_ns != arrival_ns):
+                text = "it is rescaled at its arrival or when the frequency changes"
+                found.add(Rule.FREQUENCY, time_ns, history.job_name(job), text)
+        if rows[-1][2] != history.trace.jobs.demand_ns[job]:
+            text = f"the demand told last, {rows[-1][2]} ns, is the final one"
+            found.add(Rule.FREQUENCY, rows[-1][0], history.job_name(job), text)
