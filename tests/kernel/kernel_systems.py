@@ -246,7 +246,7 @@ def _sections(
     """Resources and, in most tasks, nested sections on those that a task may use where it is."""
     kinds = [*(_SECTION_PROTOCOLS if Feature.SECTIONS in on else ()), *([Protocol.MSRP] * 2 * (Feature.MSRP in on))]
     protocols = [rng.choice(kinds) for _ in range(rng.randint(1, 4))]
-    chained = Feature.SECTIONS in on and rng.random() < 0.4
+    chained = Feature.SECTIONS in on and rng.random() < 0.6
     if chained:
         protocols = [Protocol.PRIORITY_INHERITANCE] * rng.randint(2, 4)
     homes = [rng.randrange(len(processors)) for _ in protocols]
