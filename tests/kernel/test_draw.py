@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import kernel_oracle
+import oracle.state
 import numpy as np
 from kernel_systems import random_system
 
@@ -33,10 +33,10 @@ def test_draws_equal_plain_python() -> None:
     for _ in range(2000):
         seed, task, number = rng.getrandbits(64), rng.randrange(1000), rng.getrandbits(rng.randint(1, 62))
         bits = int(draw.draw(np.uint64(seed), np.int64(task), np.int64(number), 1))
-        assert bits == kernel_oracle.draw(seed, task, number, 1)
+        assert bits == oracle.state.draw(seed, task, number, 1)
         quantiles = sorted(rng.randint(1, 2 ** rng.randint(1, 60)) for _ in range(33))
         drawn = int(draw.interpolate(np.array(quantiles), np.uint64(bits)))
-        assert drawn == kernel_oracle.interpolate(tuple(quantiles), bits)
+        assert drawn == oracle.state.interpolate(tuple(quantiles), bits)
         assert quantiles[0] <= drawn <= quantiles[-1]
 
 
