@@ -139,11 +139,11 @@ def _choose_core(m, processor, task):
     for core in range(state["first_core"], state["last_core"]):
         if m.cores[core]["running"] == NONE:
             return core
-    worst = NONE
+    worst = len(m.cores)
     for core in range(state["first_core"], state["last_core"]):
-        if _gives_way(m, processor, core, task) and (worst == NONE or _is_worse(m, state, core, worst)):
+        if _gives_way(m, processor, core, task) and (worst == len(m.cores) or _is_worse(m, state, core, worst)):
             worst = core
-    if worst != NONE and _key(m, state, task) < _key(m, state, m.cores[worst]["running"]):
+    if worst != len(m.cores) and _key(m, state, task) < _key(m, state, m.cores[worst]["running"]):
         return worst
     return NONE
 

@@ -93,6 +93,21 @@ def request(m, task, resource):
 
 
 @routine
+def _best_waiter(m, resource):
+    """The task whose job is the first to get the lock."""
+    in_order = m.resources[resource]["protocol"] == MSRP
+    best = len(m.tasks)
+    best_key, best_request = NEVER_NS, NEVER_NS
+    for task in range(len(m.tasks)):
+        state = m.tasks[task]
+        if state["waits_for"] == resource:
+            key, request_order = 0 if in_order else state["key_ns"], state["request"]
+            if best == len(m.tasks) or key < best_key or (key == best_key and request_order < best_request):
+                best, best_key, best_request = task, key, request_order
+    return best
+
+
+@routine
 def unlock(m, task, resource):
     """Free a lock and hand it to the best waiter: under msrp the first, else by effective key, then request."""
     state = m.tasks[task]
@@ -103,19 +118,7 @@ def unlock(m, task, resource):
         state["fixed"] -= 1
     mark(m, state["processor"])
     if lock["waiters"] > 0:
-        best = NONE
-        for waiter in range(len(m.tasks)):
-            if m.tasks[waiter]["waits_for"] == resource:
-                if best == NONE:
-                    best = waiter
-                else:
-                    better, worse = m.tasks[waiter], m.tasks[best]
-                    if better["key_ns"] == worse["key_ns"] or lock["protocol"] == MSRP:
-                        if better["request"] < worse["request"]:
-                            best = waiter
-                    elif better["key_ns"] < worse["key_ns"]:
-                        best = waiter
-        _grant(m, best, resource)
+        _grant(m, _best_waiter(m, resource), resource)
     update_keys(m)
 
 

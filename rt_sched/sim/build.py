@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -71,9 +72,9 @@ class _Lists:
     def __init__(self) -> None:
         self.flat: list[object] = []
 
-    def add(self, items: object) -> tuple[int, int]:
+    def add(self, items: Iterable[object]) -> tuple[int, int]:
         first = len(self.flat)
-        self.flat.extend(items)  # type: ignore[call-overload]
+        self.flat.extend(items)
         return first, len(self.flat)
 
 
