@@ -42,7 +42,7 @@ def check_budgets(m, task):
     if state["budget_ns"] != NONE and executed_ns >= state["budget_ns"] and m.jobs[job]["overrun"] == 0:
         m.jobs[job]["overrun"] = 1
         note_head(m, EVENT_OVERRUN, task, NONE)
-    if executed_ns >= state["enforce_ns"] and state["held"] == 0:
+    if executed_ns >= state["enforce_ns"] and state["held"] == 0 and state["fixed"] == 0:
         _enforce(m, task)
         if state["head_job"] != job:
             return

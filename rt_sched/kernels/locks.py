@@ -101,7 +101,9 @@ def _best_waiter(m, resource):
     for task in range(len(m.tasks)):
         state = m.tasks[task]
         if state["waits_for"] == resource:
-            key, request_order = 0 if in_order else state["key_ns"], state["request"]
+            key, request_order = state["key_ns"], state["request"]
+            if in_order:
+                key = NEVER_NS
             if best == len(m.tasks) or key < best_key or (key == best_key and request_order < best_request):
                 best, best_key, best_request = task, key, request_order
     return best

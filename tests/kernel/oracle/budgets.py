@@ -54,12 +54,12 @@ def enforce(s: State, job: Job) -> None:
     server = s.servers[job.task]
     if has_server(s, job):
         if s.backlog[job.task][0] is job:
-            if server.left <= 0 and not job.held and not job.throttled:
+            if server.left <= 0 and not s.locks(job) and not job.throttled:
                 s.tell("ENFORCE", job, int(OverrunAction.THROTTLE))
             replenish(s, job)
     elif job.executed >= enforced_budget(s, job):
-        s.met["enforcement waits for unlock"] += bool(job.held)
-        if not job.held:
+        s.met["enforcement waits for unlock"] += s.locks(job)
+        if not s.locks(job):
             act(s, job)
 
 

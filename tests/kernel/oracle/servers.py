@@ -44,7 +44,7 @@ def replenish(s: State, job: Job) -> None:
     server, row = s.servers[job.task], s.row(job)
     if server.left > 0:
         return
-    if job.held and not job.throttled:
+    if s.locks(job) and not job.throttled:
         s.met["throttling waits for unlock"] += 1
         return
     while server.left <= 0:

@@ -215,6 +215,10 @@ class State:
     def is_msrp(self, resource: int) -> bool:
         return self.g.resources[resource].protocol == Protocol.MSRP
 
+    def locks(self, job: Job) -> bool:
+        """Whether enforcement has to wait: the job holds a lock, or spins for one."""
+        return bool(job.held) or (job.waits_for is not None and self.is_msrp(job.waits_for))
+
     def policy(self, job: Job) -> Policy:
         return self.g.processors[self.processor(job)].policy
 
