@@ -156,6 +156,23 @@ def schema() -> None:
     _print_json(system_schema())
 
 
+@app.command("check-trace")
+def check_trace(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its trace.npz.")],
+    as_json: Json = False,
+) -> None:
+    """Check a run's trace against the scheduling semantics, independently of what made it."""
+    from rt_sched.app.check_trace import check_run
+    from rt_sched.app.terminal import Terminal
+
+    document = check_run(run)
+    if as_json:
+        _print_json(document)
+    else:
+        Terminal(quiet=False).show_trace_check(document)
+    raise typer.Exit(EXIT_CODES[document["status"]])
+
+
 @app.command()
 def examples(as_json: Json = False) -> None:
     """List the system files and logs that ship; their short names can stand for the files."""

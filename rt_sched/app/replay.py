@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from rt_sched.app.check_trace import check_document
 from rt_sched.app.fault_args import parse_faults
 from rt_sched.app.judged_chains import JudgedChain, judged_chains
 from rt_sched.app.manifest import make_manifest
@@ -29,6 +30,7 @@ from rt_sched.planner import POLICIES, make_plan
 from rt_sched.ports import Recording, Stage, TopicKind
 from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.record.perfetto import Mark, write_perfetto
+from rt_sched.record.trace_file import TRACE_FILE, save_trace
 from rt_sched.report.run_data import ChainResult, RunReport
 from rt_sched.report.run_report import render_run_report
 from rt_sched.runtime.dataflow import Dataflow
@@ -111,6 +113,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         _replay(simulation, system, stages, recording, mapping, timeline, threads, watch, recorder, progress)
         progress.step("writing the run folder")
         trace = simulation.trace()
+        trace_check = check_document(trace)
         chains = judged_chains(system, trace, faults, mapping.sensor_to_topic.keys(), watch.refused_rows)
         summary = make_summary(
             system=system,
@@ -122,6 +125,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             timeline=timeline,
             faults=faults,
             watch=watch,
+            trace_check=trace_check,
         )
         manifest = make_manifest(
             inputs=[(request.log, log), *([(request.system, system_path)] if request.system and system_path else [])],
@@ -224,6 +228,7 @@ def _write_folder(
     manifest: dict[str, Any],
     watch: ReplayWatch,
 ) -> None:
+    save_trace(trace, folder / TRACE_FILE)
     write_perfetto(
         trace,
         folder / "trace.pftrace",

@@ -32,13 +32,14 @@ def make_summary(
     timeline: Timeline,
     faults: Sequence[Fault],
     watch: ReplayWatch,
+    trace_check: dict[str, Any],
 ) -> dict[str, Any]:
-    """The document; `chains` from `judged_chains`."""
+    """The document; `chains` from `judged_chains`, `trace_check` from `check_trace.check_document`."""
     tasks = measure_tasks(trace)
     topics = _topics(system, trace, recording, timeline, watch)
     chain_rows = [_chain(judged) for judged in chains]
     fault_rows = fault_outcomes(system, faults, watch.decisions)
-    status, reason = _status(tasks, chain_rows, fault_rows, topics, recording)
+    status, reason = _status(tasks, chain_rows, fault_rows, topics, recording, trace_check)
     return {
         "schema": SUMMARY_SCHEMA,
         "status": status,
@@ -59,6 +60,7 @@ def make_summary(
         "arbiter": _arbiter(trace, watch),
         "detections": [_detections(sensor.name, watch) for sensor in system.sensors if watch.frames[sensor.name]],
         "faults": fault_rows,
+        "trace_check": trace_check,
         "notes": _notes(system, chains, mapping, timeline, recording, watch),
     }
 
@@ -157,8 +159,14 @@ def _status(
     faults: Sequence[dict[str, Any]],
     topics: Sequence[dict[str, Any]],
     recording: Recording,
+    trace_check: dict[str, Any],
 ) -> tuple[str, str]:
     """The worst thing that can be said of the run, in one sentence."""
+    violations = trace_check["violations"]
+    if violations:
+        first, count = violations[0], sum(trace_check["violation_counts"].values())
+        where = f"{first['where']} at {format_ms(first['time_ns'])} ms: {first['expected']}"
+        return "failed", f"a defect of rt-sched: its trace breaks {count} scheduling rules, first {where}"
     missed = [task for task in tasks if task.misses]
     if missed:
         worst = max(missed, key=lambda task: task.misses)

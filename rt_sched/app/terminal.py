@@ -78,6 +78,19 @@ class Terminal:
         self._out.print(Text(f"schedule  {result.manifest['schedule_sha256']}", style="dim"))
         self._out.print(Text(f"outputs   {result.manifest['outputs_sha256']}", style="dim"))
 
+    def show_trace_check(self, document: Mapping[str, Any]) -> None:
+        """Violations, one a line, and how many rules were checked."""
+        for violation in document["violations"]:
+            at_ms = format_ms(violation["time_ns"], 6)
+            rule = f"rule {violation['semantics']}, {violation['rule'].replace('_', ' ')}"
+            self._out.print(Text(f"{at_ms} ms  {violation['where']}: {violation['expected']} ({rule})"))
+        found = sum(document["violation_counts"].values())
+        if found:
+            style, words = "bold red", f"{found} violations"
+        else:
+            style, words = "bold green", "no violation"
+        self._out.print(Text(f"{words}, {len(document['checked'])} rules checked", style=style))
+
     def show_info(self, document: Mapping[str, Any]) -> None:
         """The table of a recording's topics."""
         table = Table(title=document["path"], title_justify="left", box=None, pad_edge=False)

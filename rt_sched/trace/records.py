@@ -120,8 +120,8 @@ class JobTable:
 
     `deadline_ns` is absolute. `demand_ns` is the execution time it needs in total: at the frequencies it met so far,
     with the work left counted at the present one. `finish_ns` is set for completed jobs only. `capture_ns`: stamp of
-    the data that the output stands for. `missed`: not finished by its deadline. `overrun`: had work left when its budget was used up.
-    `inputs` int64[n, max slots]: message read on each input slot, -1 for none.
+    the data that the output stands for. `missed`: not finished by its deadline. `overrun`: had work left when its
+    budget was used up. `inputs` int64[n, max slots]: message read on each input slot, -1 for none.
     """
 
     task: Int32s

@@ -22,7 +22,7 @@ from sensors.scene.mcap_file import McapFile
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED_LOG = ROOT / "replay_data" / "hazard_short.mcap"
 QUAD_ORIN = ROOT / "examples" / "quad_orin.yaml"
-RUN_FILES = {"report.html", "summary.json", "trace.pftrace", "output.mcap", "manifest.json"}
+RUN_FILES = {"report.html", "summary.json", "trace.npz", "trace.pftrace", "output.mcap", "manifest.json"}
 EPOCH_NS = 1_700_000_000 * 10**9
 #: No limit of the product: only so that a test that hangs ends.
 HANG_S = 180

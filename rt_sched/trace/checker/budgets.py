@@ -236,9 +236,7 @@ def _words(event: tuple[int, int, int] | None) -> str:
 class _Account:
     """Budget of a throttled task: a constant bandwidth server under EDF, else paid by arrivals."""
 
-    def __init__(
-        self, history: History, locks: LockHistory, task: TaskRow, arrivals_ns: list[int], edf: bool
-    ) -> None:
+    def __init__(self, history: History, locks: LockHistory, task: TaskRow, arrivals_ns: list[int], edf: bool) -> None:
         self._history, self._locks, self._task, self._edf = history, locks, task, edf
         self._arrivals_ns = arrivals_ns
         self._budget_ns = enforced_budget(task)
@@ -246,7 +244,9 @@ class _Account:
         #: Server deadline, or number of the arrival that pays.
         self._server = _LONG_AGO_NS if edf else -1
 
-    def serve(self, job: int, oldest_ns: int, says: list[tuple[int, int, int]]) -> tuple[list[tuple[int, int, int]], int]:
+    def serve(
+        self, job: int, oldest_ns: int, says: list[tuple[int, int, int]]
+    ) -> tuple[list[tuple[int, int, int]], int]:
         """Expected events while a job is the oldest, and the instant from which on they are in doubt.
 
         When it is aborted at an instant at which a payment is due, what the trace `says` tells which came first.
@@ -262,9 +262,9 @@ class _Account:
                 at_ns = history.reached_ns(job, used_ns) if history.executed_ns[job] >= used_ns else NEVER_NS
                 if at_ns == NEVER_NS:
                     break
+                at_ns = _free_from(self._locks, job, max(at_ns, now_ns))
             else:
                 at_ns = now_ns
-            at_ns = _free_from(self._locks, job, max(at_ns, now_ns))
             if at_ns > horizon_ns or at_ns > ended_ns:
                 break
             if at_ns == ended_ns:

@@ -8,8 +8,9 @@ import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.checker.modes import removals
+from rt_sched.trace.checker.modes import active_spans, removals
 from rt_sched.trace.records import EventKind
+from rt_sched.trace.setup import FaultTarget
 
 
 def check_changes(history: History, found: Findings) -> None:
@@ -33,6 +34,19 @@ def check_changes(history: History, found: Findings) -> None:
         if time_ns <= horizon_ns
     )
     _compare(history, EventKind.TASK_REMOVED, removed, Rule.MODES, found)
+    added = Counter(
+        (begin_ns, task.processor, index, -1)
+        for index, task in enumerate(setup.tasks)
+        for begin_ns, _, first in active_spans(setup, index)
+        if not first and begin_ns <= horizon_ns
+    )
+    _compare(history, EventKind.TASK_ADDED, added, Rule.MODES, found)
+    lost = Counter(
+        (fault.time_ns, -1, -1, fault.target)
+        for fault in setup.faults
+        if fault.kind == FaultTarget.LINK and fault.time_ns <= horizon_ns
+    )
+    _compare(history, EventKind.LINK_LOST, lost, Rule.FAULTS, found)
     _rescales(history, found)
 
 
@@ -43,10 +57,12 @@ def _compare(
     mine = np.flatnonzero(table.kind == kind)
     columns = (table.time_ns[mine], table.processor[mine], table.task[mine], table.value[mine])
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    valued = kind is EventKind.FREQUENCY
-    told = Counter((time_ns, row, task, value if valued else -1) for time_ns, row, task, value in rows)
-    for (time_ns, row, task, _), _ in sorted(((told - expected) + (expected - told)).items()):
-        where = history.setup.tasks[task].name if task >= 0 else history.setup.processors[row].name
+    told = Counter(rows)
+    for (time_ns, row, task, value), _ in sorted(((told - expected) + (expected - told)).items()):
+        if task >= 0:
+            where = history.setup.tasks[task].name
+        else:
+            where = history.setup.processors[row].name if row >= 0 else f"link {value}"
         word = kind.name.lower().replace("_", " ")
         text = f"{word} told exactly when it is declared"
         found.add(rule, time_ns, where, text)

@@ -1,7 +1,7 @@
 """The independent trace checker: re-derives from a trace alone whether it obeys the scheduling semantics.
 
-It is written from the rules, shares no code with the machine that makes schedules, and looks only at the records and the
-setup that the trace carries. It does not simulate: every rule is checked on what is recorded.
+It is written from the rules, shares no code with the machine that makes schedules, and looks only at the records and
+the setup that the trace carries. It does not simulate: every rule is checked on what is recorded.
 """
 
 from __future__ import annotations

@@ -14,15 +14,17 @@ def check_criticality(history: History, found: Findings) -> None:
     tasks = history.setup.tasks
     for row, processor in enumerate(history.setup.processors):
         switches = history.criticality_switches(row)
-        watched = {index for index, task in enumerate(tasks) if task.processor == row and task.low_budget_ns is not None}
+        watched = {
+            index for index, task in enumerate(tasks) if task.processor == row and task.low_budget_ns is not None
+        }
         if not switches and not watched:
             continue
-        reached = _reached(history, row, watched)
+        reached = _reached(history, watched)
         if switches or reached:
             _compare(history, row, processor.name, switches, reached, found)
 
 
-def _reached(history: History, row: int, watched: set[int]) -> list[tuple[int, int]]:
+def _reached(history: History, watched: set[int]) -> list[tuple[int, int]]:
     """Instants at which HI jobs of a processor have executed C_LO with work left, with the job."""
     jobs, found = history.trace.jobs, []
     for index in watched:

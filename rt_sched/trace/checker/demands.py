@@ -26,9 +26,7 @@ def declared_demands(history: History) -> Int64s:
         elif len(task.demand_ns) == 1:
             declared[mine] = task.demand_ns[0]
         else:
-            declared[mine] = demands_of(
-                task.demand_ns, bits_of(history.trace.seed, index, jobs.number[mine], DEMAND)
-            )
+            declared[mine] = demands_of(task.demand_ns, bits_of(history.trace.seed, index, jobs.number[mine], DEMAND))
         given = np.array(task.explicit_demands_ns[: len(mine)], np.int64)
         declared[mine[: len(given)]] = given
         if task.overrun_action is OverrunAction.DEGRADE and task.degraded_demand_ns is not None:

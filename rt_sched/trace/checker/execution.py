@@ -122,7 +122,8 @@ def _ends(history: History, found: Findings) -> None:
     """Aborted, lost and unfinished jobs ended as they say."""
     jobs, horizon_ns = history.trace.jobs, history.trace.horizon_ns
     told = {
-        kind: {job: time_ns for time_ns, job, _, _ in history.events(kind)} for kind in (EventKind.ABORT, EventKind.SKIP)
+        kind: {job: time_ns for time_ns, job, _, _ in history.events(kind)}
+        for kind in (EventKind.ABORT, EventKind.SKIP)
     }
     for kind, status in ((EventKind.ABORT, JobStatus.ABORTED), (EventKind.SKIP, JobStatus.SKIPPED)):
         ended = set(np.flatnonzero(jobs.status == status).tolist())

@@ -116,16 +116,31 @@ def _events(trace: Trace, setup: Setup, found: Findings) -> None:
     _report(found, "event", at, _outside(events.processor, -1, len(setup.processors) - 1), "a processor that exists")
     _report(found, "event", at, _outside(at, 0, trace.horizon_ns), "a time up to the horizon")
     _report(found, "event", at, np.concatenate([[False], np.diff(at) < 0])[: len(at)], "rows in order of time")
-    about_jobs = np.isin(events.kind, _JOB_EVENTS)
-    _report(found, "event", at, about_jobs & (events.job < 0), "the job it is about")
-    if len(trace.jobs):
-        named = np.flatnonzero((events.job >= 0) & (events.job < len(trace.jobs)) & (events.task >= 0))
-        wrong = np.zeros(len(at), np.bool_)
-        wrong[named] = trace.jobs.task[events.job[named]] != events.task[named]
-        _report(found, "event", at, wrong, "the task of its job")
+    if not _outside(events.job, -1, len(trace.jobs) - 1).any():
+        _event_columns(trace, setup, found)
     resources = np.isin(events.kind, _RESOURCE_EVENTS)
     wrong = resources & _outside(events.value, 0, len(setup.resources) - 1)
     _report(found, "event", at, wrong, "a resource that exists")
+
+
+def _event_columns(trace: Trace, setup: Setup, found: Findings) -> None:
+    """Processor, task, job and value of every event: what its kind is about, -1 where nothing applies."""
+    events, at = trace.events, trace.events.time_ns
+    of_job, of_task = np.isin(events.kind, _JOB_EVENTS), np.isin(events.kind, _TASK_EVENTS)
+    _report(found, "event", at, of_job & (events.job < 0), "the job it is about")
+    told = events.job >= 0
+    task = np.full(len(at), -1, np.int64)
+    task[told] = trace.jobs.task[events.job[told]]
+    entry = events.kind == EventKind.ENTRY
+    task[of_task | entry] = events.task[of_task | entry]
+    _report(found, "event", at, events.task != task, "the task of its job")
+    processors = np.array([*(row.processor for row in setup.tasks), -1], np.int64)
+    _report(found, "event", at, (task >= 0) & (events.processor != processors[task]), "the processor of its task")
+    silent = np.isin(events.kind, _JOBLESS_EVENTS)
+    _report(found, "event", at, silent & told, "no job")
+    _report(found, "event", at, of_task & (task < 0), "the task it is about")
+    plain = np.isin(events.kind, _VALUED_EVENTS, invert=True)
+    _report(found, "event", at, plain & (events.value != -1), "no value")
 
 
 _RESOURCE_EVENTS = np.array([EventKind.REQUEST, EventKind.LOCK, EventKind.UNLOCK, EventKind.OWNER_DEAD], np.int64)
@@ -147,6 +162,25 @@ _JOB_EVENTS = np.array(
         EventKind.REPLENISH,
         EventKind.LET_PUBLISH,
         EventKind.LET_UNFINISHED,
+    ],
+    np.int64,
+)
+_TASK_EVENTS = np.array([EventKind.TASK_REMOVED, EventKind.TASK_ADDED], np.int64)
+_JOBLESS_EVENTS = np.array(
+    [EventKind.LINK_LOST, *_TASK_EVENTS, EventKind.FREQUENCY, EventKind.HIGH, EventKind.LOW, EventKind.SLICE], np.int64
+)
+_VALUED_EVENTS = np.array(
+    [
+        *_RESOURCE_EVENTS,
+        EventKind.LINK_LOST,
+        EventKind.FREQUENCY,
+        EventKind.RESCALE,
+        EventKind.SEPARATION,
+        EventKind.SUSPEND,
+        EventKind.ENFORCE,
+        EventKind.REPLENISH,
+        EventKind.SLICE,
+        EventKind.ENTRY,
     ],
     np.int64,
 )

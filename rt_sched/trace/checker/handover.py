@@ -7,11 +7,11 @@ import numpy as np
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
 from rt_sched.trace.checker.intervals import Intervals, brief_stays
-from rt_sched.trace.checker.keys import key_at
+from rt_sched.trace.checker.keys import key_at, preempts
 from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.checker.rescaling import Offsets
 from rt_sched.trace.checker.windows import SliceWindows, spans_of
-from rt_sched.trace.records import EventKind, Int64s, JobStatus, SliceKind
+from rt_sched.trace.records import Int64s, JobStatus, SliceKind
 from rt_sched.trace.setup import Policy
 
 #: Per job the instants at which it gave up its core by itself.
@@ -45,12 +45,15 @@ def check_stops(
     ends = list(zip(job_column[order].tolist(), end_column[order].tolist(), strict=True))
     rows_of_end = dict(zip(ends, last_by_job[order].tolist(), strict=True))
     starts = {
-        (int(slices.processor[place]), int(slices.start_ns[place])): int(slices.job[place]) for place in by_core.tolist()
+        (int(slices.processor[place]), int(slices.start_ns[place])): int(slices.job[place])
+        for place in by_core.tolist()
     }
     brief = _brief_on_rows(history)
     edges, offsets = boundaries(history), Offsets(history)
     shared = {
-        row: SliceWindows(history, row) for row, processor in enumerate(history.setup.processors) if processor.slack_sharing
+        row: SliceWindows(history, row)
+        for row, processor in enumerate(history.setup.processors)
+        if processor.slack_sharing
     }
     for job, at_ns in zip(stopped.job.tolist(), stopped.begin_ns.tolist(), strict=True):
         row = int(history.row[job])
@@ -68,7 +71,7 @@ def check_stops(
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core during its switch cost")
         elif processor.slack_sharing and winner is not None and shared[row].takes_back(winner, job, at_ns):
             continue
-        elif (not processor.preemptive or processor.policy is Policy.FIFO):
+        elif not preempts(processor):
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core: the processor is not preemptive")
         elif task.preemption_points_ns is not None and history.executed_at(job, at_ns) not in [
             offsets.of(job, point_ns) for point_ns in task.preemption_points_ns

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -126,7 +127,7 @@ class History:
     def jobs_of_task(self) -> list[Int64s]:
         """Per task the rows of its jobs, in order."""
         bounds = np.searchsorted(self.task[self.by_task], np.arange(len(self.setup.tasks) + 1))
-        return [self.by_task[first:last] for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [self.by_task[first:last] for first, last in pairwise(bounds)]
 
     @cached_property
     def end_ns(self) -> Int64s:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.checker.keys import KeySteps, key_at
+from rt_sched.trace.checker.keys import KeySteps, key_at, preempts
 from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.records import Bools, EventKind, Int64s, JobStatus, SliceKind
 
@@ -37,10 +38,17 @@ class Intervals:
 
     def of(self, places: Int64s | Bools) -> Intervals:
         """Some of them, in the given order."""
-        columns = (self.job, self.begin_ns, self.end_ns, self.key, self.core, self.kind, self.open)
-        return Intervals(*(column[places] for column in columns))
+        return Intervals(
+            job=self.job[places],
+            begin_ns=self.begin_ns[places],
+            end_ns=self.end_ns[places],
+            key=self.key[places],
+            core=self.core[places],
+            kind=self.kind[places],
+            open=self.open[places],
+        )
 
-    def cut(self, places: Int64s, begin_ns: Int64s, end_ns: Int64s) -> Intervals:
+    def cut(self, places: Int64s, begin_ns: Int64s | int, end_ns: Int64s | int) -> Intervals:
         """Those at `places`, narrowed to the given bounds; empty ones are left out."""
         cut = self.of(places)
         cut.begin_ns = np.maximum(cut.begin_ns, begin_ns)
@@ -119,9 +127,7 @@ def running(history: History, own: Int64s, locks: LockHistory) -> Intervals:
     slices, order = history.trace.slices, history.slices_by_core
     job = slices.job[order]
     rows = history.row_of_core[slices.processor[order]]
-    preemptive = np.array(
-        [p.preemptive and p.policy.name != "FIFO" for p in history.setup.processors], np.bool_
-    )[rows]
+    preemptive = np.array([preempts(processor) for processor in history.setup.processors], np.bool_)[rows]
     anywhere = history.per_task([int(task.preemption_points_ns is None) for task in history.setup.tasks])[job] == 1
     kind = slices.kind[order].astype(np.int64)
     result = Intervals(
@@ -163,7 +169,7 @@ def _split(intervals: Intervals, instants: dict[int, list[int]]) -> Intervals:
         inside = sorted({t for t in instants[int(intervals.job[place])] if begin_ns < t < end_ns})
         if inside:
             edges = [begin_ns, *inside, end_ns]
-            bounds[place] = [(place, a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+            bounds[place] = [(place, a, b) for a, b in pairwise(edges)]
     if not bounds:
         return intervals
     whole = np.ones(len(intervals), np.bool_)

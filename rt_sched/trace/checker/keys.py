@@ -8,10 +8,15 @@ import numpy as np
 
 from rt_sched.trace.checker.history import History
 from rt_sched.trace.records import Int64s
-from rt_sched.trace.setup import Policy
+from rt_sched.trace.setup import Policy, ProcessorRow
 
 #: How a key develops: (instant, key from then on), ascending; before the first instant the own key holds.
 KeySteps = list[tuple[int, int]]
+
+
+def preempts(processor: ProcessorRow) -> bool:
+    """Whether a strictly better job may take the core of a running one."""
+    return processor.preemptive and processor.policy is not Policy.FIFO
 
 
 def own_keys(history: History) -> Int64s:

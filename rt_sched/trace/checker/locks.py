@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
 from rt_sched.trace.checker.keys import KeySteps, add_step, key_at
-from rt_sched.trace.checker.rescaling import Offsets
+from rt_sched.trace.checker.programs import Act, check_programs, check_waiting
 from rt_sched.trace.records import EventKind, Int64s, JobStatus
-from rt_sched.trace.setup import Policy, Protocol, SectionRow
+from rt_sched.trace.setup import Policy, Protocol
 
 _LOST = -1
 
@@ -49,8 +49,8 @@ def check_locks(history: History, own: Int64s, server_keys: dict[int, KeySteps],
         return LockHistory(keys=dict(server_keys))
     sweep = _Sweep(history, own, server_keys, found)
     sweep.run()
-    _programs(history, sweep.acted, found)
-    _waiting(history, sweep.result, found)
+    check_programs(history, sweep.acted, found)
+    check_waiting(history, sweep.result.waits, found)
     return sweep.result
 
 
@@ -78,7 +78,7 @@ class _Sweep:
         self._ceiling_level = [min((task.level for task in tasks), default=0) for tasks in users]
         self._ceiling_deadline = [min((task.deadline_ns for task in tasks), default=0) for tasks in users]
         self.result = LockHistory(keys=dict(server_keys))
-        self.acted: dict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
+        self.acted: dict[int, list[Act]] = defaultdict(list)
 
     def run(self) -> None:
         history = self._history
@@ -94,8 +94,8 @@ class _Sweep:
             for _, job, _, _ in history.events(EventKind.REQUEST):
                 if history.trace.jobs.status[job] == JobStatus.LOST:
                     events.append((int(history.end_ns[job]), len(history.trace.events), _LOST, job, 0))
-        for time_ns, _, kind, job, value in sorted(events):
-            self._one(time_ns, kind, job, value)
+        for time_ns, _, what, job, value in sorted(events):
+            self._one(time_ns, what, job, value)
         self._overdue(NEVER_NS)
         self._merge_keys()
         horizon_ns = history.trace.horizon_ns
@@ -150,7 +150,7 @@ class _Sweep:
         self._waiting_since[job] = time_ns
         if self._protocol[resource] is Protocol.MSRP:
             self._since[job, resource] = time_ns
-        self.acted[job].append(("request", time_ns, resource, len(self._held[job])))
+        self.acted[job].append(("request", time_ns, resource))
 
     def _lock(self, time_ns: int, job: int, resource: int) -> None:
         name, who = self._name(resource), self._history.job_name(job)
@@ -173,7 +173,7 @@ class _Sweep:
             self._outer_ns[job] = time_ns
         self._held[job].append(resource)
         self._since.setdefault((job, resource), time_ns)
-        self.acted[job].append(("lock", time_ns, resource, len(self._held[job])))
+        self.acted[job].append(("lock", time_ns, resource))
         self._update_ceiling(time_ns, job, resource)
 
     def _first_waiter(self, resource: int, waiters: list[int], time_ns: int) -> int:
@@ -205,7 +205,7 @@ class _Sweep:
             self.result.fixed[job].append((since_ns, time_ns))
         if not self._held[job]:
             self.result.holding[job].append((self._outer_ns[job], time_ns))
-        self.acted[job].append(("unlock" if kind == EventKind.UNLOCK else "dead", time_ns, resource, 0))
+        self.acted[job].append(("unlock" if kind == EventKind.UNLOCK else "dead", time_ns, resource))
         if self._waiters[resource]:
             self._granting[resource] = time_ns
         self._update_ceiling(time_ns, job, resource)
@@ -231,9 +231,7 @@ class _Sweep:
         locked = (
             self._ceiling_deadline[r]
             for r, owner in enumerate(self._owner)
-            if owner != -1
-            and self._protocol[r] is Protocol.PRIORITY_CEILING
-            and self._history.row[owner] == row
+            if owner != -1 and self._protocol[r] is Protocol.PRIORITY_CEILING and self._history.row[owner] == row
         )
         self.result.ceilings[row].append((time_ns, min(locked, default=NEVER_NS), job))
 
@@ -275,102 +273,3 @@ class _Sweep:
                 add_step(steps, time_ns, key_at(served, own, time_ns) if present is None else present)
             if steps:
                 self.result.keys[job] = steps
-
-
-def _programs(history: History, acted: dict[int, list[tuple[str, int, int, int]]], found: Findings) -> None:
-    """Every job locks and unlocks at the executed times that its task declares, in their order."""
-    offsets = Offsets(history)
-    for task, row in enumerate(history.setup.tasks):
-        if not row.sections:
-            for job in history.jobs_of_task[task].tolist():
-                if acted.get(job):
-                    text = "no lock event: it has no sections"
-                    found.add(Rule.RESOURCES, acted[job][0][1], history.job_name(job), text)
-            continue
-        ordered = sorted(row.sections, key=lambda one: (one.start_ns, -one.end_ns, one.resource))
-        for job in history.jobs_of_task[task].tolist():
-            sections = [
-                SectionRow(one.resource, offsets.of(job, one.start_ns), offsets.of(job, one.end_ns)) for one in ordered
-            ]
-            _program(history, job, sections, acted.get(job, []), found)
-
-
-def _program(
-    history: History,
-    job: int,
-    sections: list[SectionRow],
-    acted: list[tuple[str, int, int, int]],
-    found: Findings,
-) -> None:
-    jobs, where = history.trace.jobs, history.job_name(job)
-    executed_ns = int(history.executed_ns[job])
-    ended = history.end_ns[job] <= history.trace.horizon_ns
-    due = [one for one in sections if one.start_ns < executed_ns]
-    locked = [(time_ns, resource) for what, time_ns, resource, _ in acted if what == "lock"]
-    for place, (time_ns, resource) in enumerate(locked):
-        name = history.setup.resources[resource].name
-        if place >= len(sections) or sections[place].resource != resource:
-            found.add(Rule.RESOURCES, time_ns, where, f"it does not lock {name} here")
-            return
-        at_ns = history.executed_at(job, time_ns)
-        if at_ns != sections[place].start_ns:
-            text = f"it locks {name} when it has executed {sections[place].start_ns} ns, not {at_ns} ns"
-            found.add(Rule.RESOURCES, time_ns, where, text)
-    if len(locked) < len(due):
-        one = due[len(locked)]
-        name = history.setup.resources[one.resource].name
-        text = f"it locks {name} when it has executed {one.start_ns} ns"
-        found.add(Rule.RESOURCES, history.reached_ns(job, max(one.start_ns, 1)), where, text)
-    open_sections: dict[int, list[SectionRow]] = defaultdict(list)
-    place = 0
-    for what, time_ns, resource, _ in acted:
-        name = history.setup.resources[resource].name
-        if what == "lock":
-            open_sections[resource].append(sections[place])
-            place += 1
-        elif what == "request":
-            at_ns = history.executed_at(job, time_ns)
-            if place < len(sections) and at_ns != sections[place].start_ns:
-                text = f"it requests {name} when it has executed {sections[place].start_ns} ns, not {at_ns} ns"
-                found.add(Rule.RESOURCES, time_ns, where, text)
-        elif what == "unlock" and open_sections[resource]:
-            at_ns = history.executed_at(job, time_ns)
-            until_ns = open_sections[resource].pop().end_ns
-            if jobs.finish_ns[job] == time_ns:
-                until_ns = min(until_ns, executed_ns)
-            if at_ns != until_ns:
-                text = f"it unlocks {name} when it has executed {until_ns} ns, not {at_ns} ns"
-                found.add(Rule.RESOURCES, time_ns, where, text)
-        elif what == "dead":
-            if open_sections[resource]:
-                open_sections[resource].pop()
-            if jobs.status[job] not in (JobStatus.LOST, JobStatus.ABORTED):
-                found.add(Rule.RESOURCES, time_ns, where, f"it unlocks {name} itself: it is neither lost nor aborted")
-    for resource, still in open_sections.items():
-        for one in still:
-            if not ended and one.end_ns < executed_ns:
-                name = history.setup.resources[resource].name
-                text = f"it unlocks {name} when it has executed {one.end_ns} ns"
-                found.add(Rule.RESOURCES, history.reached_ns(job, one.end_ns), where, text)
-
-
-def _waiting(history: History, locks: LockHistory, found: Findings) -> None:
-    """A job that waits for a lock does not execute; only for an msrp lock it spins."""
-    slices, order = history.trace.slices, history.slices_by_job
-    jobs = slices.job[order]
-    spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for job, begin_ns, end_ns, spins in locks.waits:
-        first, last = jobs.searchsorted(job), jobs.searchsorted(job, side="right")
-        if spins:
-            spans[job].append((begin_ns, end_ns))
-        for place in order[first:last].tolist():
-            kind = int(slices.kind[place])
-            inside = slices.start_ns[place] < end_ns and slices.end_ns[place] > begin_ns
-            if inside and not (spins and kind != 0):
-                text = f"it waits for a lock from {begin_ns} to {end_ns} ns and does not run meanwhile"
-                found.add(Rule.RESOURCES, int(slices.start_ns[place]), history.job_name(job), text)
-    for place in (slices.kind == 2).nonzero()[0].tolist():
-        job, begin_ns, end_ns = int(slices.job[place]), int(slices.start_ns[place]), int(slices.end_ns[place])
-        if not any(first_ns <= begin_ns and end_ns <= last_ns for first_ns, last_ns in spans.get(job, ())):
-            text = "it spins only while it waits for an msrp lock"
-            found.add(Rule.RESOURCES, begin_ns, history.job_name(job), text)

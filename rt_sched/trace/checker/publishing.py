@@ -103,7 +103,10 @@ def _through_links(history: History, sent: tuple[list[Stream], list[Stream]], fo
         else:
             phase, order = int(history.setup.tasks[edge.task or 0].let), [edge.task or 0] * len(source.message)
         columns = (source.time_ns.tolist(), order, source.message.tolist())
-        queued += [(at, phase, place, place_in, index, message) for place_in, (at, place, message) in enumerate(zip(*columns, strict=True))]
+        queued += [
+            (at, phase, place, place_in, index, message)
+            for place_in, (at, place, message) in enumerate(zip(*columns, strict=True))
+        ]
     if queued:
         queued.sort(key=lambda one: (one[0], one[1], one[2], one[4] if one[1] == 2 else one[3], one[4]))
     visible = _transfers(history, [(one[0], one[4], one[5]) for one in queued], found)

@@ -82,10 +82,7 @@ class _Reader:
         """Activation, then what was read, then the stamps that follow."""
         roles = {row.role for row in self._rows}
         if not self._task.timed:
-            if Role.PAIRED in roles:
-                arrivals = self._pair()
-            else:
-                arrivals = self._activate()
+            arrivals = self._pair() if Role.PAIRED in roles else self._activate()
             if not self._compare_arrivals(arrivals):
                 return
         for slot, row in enumerate(self._rows):
@@ -264,7 +261,11 @@ class _Reader:
         missing = (expected[:, required] == -1).any(axis=1) if required else np.zeros(len(mine), np.bool_)
         started = jobs.start_ns[mine] >= 0
         for number in np.flatnonzero((started & missing) | ((status == JobStatus.SKIPPED) & ~missing)).tolist():
-            text = "skipped: a required input is empty" if missing[number] else "not skipped: every required input is there"
+            text = (
+                "skipped: a required input is empty"
+                if missing[number]
+                else "not skipped: every required input is there"
+            )
             self._found.add(Rule.EDGES, int(read_ns[number]), history.job_name(int(mine[number])), text)
         self._compare_captures(expected, read_ns)
 

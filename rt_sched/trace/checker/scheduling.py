@@ -8,14 +8,15 @@ import numpy as np
 
 from rt_sched.trace.checker.core_choice import check_core_choice
 from rt_sched.trace.checker.findings import Findings, Rule
+from rt_sched.trace.checker.handover import check_overheads, check_skips, check_stops
 from rt_sched.trace.checker.history import History
 from rt_sched.trace.checker.intervals import Intervals, running, waiting, with_keys
+from rt_sched.trace.checker.keys import preempts
 from rt_sched.trace.checker.locks import LockHistory
-from rt_sched.trace.checker.handover import check_overheads, check_skips, check_stops
 from rt_sched.trace.checker.ranges import largest_in, smallest_over
 from rt_sched.trace.checker.rescaling import Offsets
 from rt_sched.trace.checker.windows import SLACK_KEY, SliceWindows, TableWindows, below_ceiling, check_ceilings
-from rt_sched.trace.records import EventKind, Int64s, JobStatus, SliceKind
+from rt_sched.trace.records import EventKind, Int64s, SliceKind
 from rt_sched.trace.setup import Policy
 
 #: Key of what may not be preempted: worse than nothing.
@@ -167,7 +168,7 @@ def _points(history: History, locks: LockHistory, wait: Intervals, run: Interval
     instants: list[int] = []
     for place in np.flatnonzero(limited[history.task[run.job]] & (run.kind == SliceKind.EXECUTE)).tolist():
         job, begin_ns = int(run.job[place]), int(run.begin_ns[place])
-        if not history.setup.processors[int(history.row[job])].preemptive:
+        if not preempts(history.setup.processors[int(history.row[job])]):
             continue
         before = history.executed_at(job, begin_ns)
         for point_ns in history.task_row(job).preemption_points_ns or ():

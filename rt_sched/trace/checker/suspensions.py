@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from rt_sched.trace.checker.draws import FIRST_SUSPENSION, bits_of, up_to
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, EventRow, History
@@ -20,7 +18,8 @@ def check_suspensions(history: History, found: Findings) -> None:
         mine = history.jobs_of_task[index]
         numbers = history.trace.jobs.number[mine]
         lengths = [
-            one.min_ns + up_to(one.max_ns - one.min_ns, bits_of(history.trace.seed, index, numbers, FIRST_SUSPENSION + i))
+            one.min_ns
+            + up_to(one.max_ns - one.min_ns, bits_of(history.trace.seed, index, numbers, FIRST_SUSPENSION + i))
             for i, one in enumerate(task.suspensions)
         ]
         for number, job in enumerate(mine.tolist()):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from rt_sched.trace.checker.draws import JITTER, SEPARATION, bits_of, up_to
+from rt_sched.trace.checker.ends import expired_jobs
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
-from rt_sched.trace.checker.ends import expired_jobs
 from rt_sched.trace.checker.modes import active_spans
-from rt_sched.trace.records import EventKind, Int64s, JobStatus
+from rt_sched.trace.records import EventKind, JobStatus
 from rt_sched.trace.setup import TaskRow
 
 
@@ -106,7 +106,9 @@ def _order(history: History, found: Findings) -> None:
     for job in np.flatnonzero(late).tolist():
         text = "arrival <= release <= start < finish"
         found.add(Rule.TIMES, int(jobs.arrival_ns[job]), history.job_name(job), text)
-    wrong = (jobs.finish_ns >= 0) != (jobs.status == JobStatus.COMPLETED)
+    wrong = (
+        ((jobs.finish_ns >= 0) != (jobs.status == JobStatus.COMPLETED)) | (jobs.finish_ns < -1) | (jobs.start_ns < -1)
+    )
     for job in np.flatnonzero(wrong).tolist():
         text = "a finish exactly when it completed"
         found.add(Rule.TIMES, int(jobs.arrival_ns[job]), history.job_name(job), text)
@@ -135,7 +137,9 @@ def _separations(history: History, found: Findings) -> None:
     expected = {int(job): int(distance_ns[job]) for job in np.flatnonzero(distance_ns < least_ns)}
     for time_ns, job, value, _ in history.events(EventKind.SEPARATION):
         if expected.pop(job, None) != value or time_ns != jobs.arrival_ns[job]:
-            text = f"the distance from the arrival before is {int(distance_ns[job])} ns, declared {int(least_ns[job])} ns"
+            text = (
+                f"the distance from the arrival before is {int(distance_ns[job])} ns, declared {int(least_ns[job])} ns"
+            )
             found.add(Rule.TIMES, time_ns, history.job_name(job), text)
     for job, value in expected.items():
         text = f"a separation of only {value} ns is flagged"

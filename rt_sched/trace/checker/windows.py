@@ -189,7 +189,9 @@ def _check_begins(history: History, row: int, kind: EventKind, spans: Spans, fou
     """Compare the recorded begins with the declared cycle; returns the job told for each span that was recorded."""
     table = history.trace.events
     mine = np.flatnonzero((table.kind == kind) & (table.processor == row))
-    expected = dict(zip(zip(spans.begin_ns.tolist(), spans.index.tolist(), strict=True), range(len(spans.index)), strict=True))
+    expected = dict(
+        zip(zip(spans.begin_ns.tolist(), spans.index.tolist(), strict=True), range(len(spans.index)), strict=True)
+    )
     where, told = history.setup.processors[row].name, {}
     for place in mine.tolist():
         span = expected.pop((int(table.time_ns[place]), int(table.value[place])), None)
@@ -221,10 +223,10 @@ def below_ceiling(history: History, row: int, intervals: Intervals, locks: LockH
             from_ns = times[at]
             until_ns = times[at + 1] if at + 1 < len(steps) else NEVER_NS
             if at == 0 and begin_ns < from_ns:
-                piece = intervals.cut(np.array([place]), np.int64(begin_ns), np.int64(from_ns))
+                piece = intervals.cut(np.array([place]), begin_ns, from_ns)
                 narrowed.append(piece)
             if deadline_ns < steps[at][1]:
-                narrowed.append(intervals.cut(np.array([place]), np.int64(from_ns), np.int64(until_ns)))
+                narrowed.append(intervals.cut(np.array([place]), from_ns, until_ns))
             at += 1
     return joined(narrowed)
 
@@ -245,5 +247,7 @@ def check_ceilings(history: History, locks: LockHistory, found: Findings) -> Non
             ceiling_ns = max([ceiling_ns, *at_once])
             deadline_ns = history.task_row(job).deadline_ns
             if deadline_ns >= ceiling_ns:
-                text = f"no start below the system ceiling: its deadline of {deadline_ns} ns is not below {ceiling_ns} ns"
+                text = (
+                    f"no start below the system ceiling: its deadline of {deadline_ns} ns is not below {ceiling_ns} ns"
+                )
                 found.add(Rule.RESOURCES, start_ns, history.job_name(job), text)
