@@ -50,7 +50,7 @@ def budget(s: State, job: Job) -> None:
 
 
 def enforce(s: State, job: Job) -> None:
-    """What the task's budget asks for, unless the job holds a lock."""
+    """What the task's budget asks for, unless the job holds a lock or spins for one."""
     server = s.servers[job.task]
     if has_server(s, job):
         if s.backlog[job.task][0] is job:

@@ -55,6 +55,7 @@ def lose(s: State, kind: FaultTarget, target: int) -> None:
 def remove(s: State, task: int) -> None:
     s.active[task] = False
     s.begins_at[task] = None
+    s.suppress_next[task] = s.degrade_next[task] = False
     s.tell("TASK_REMOVED", task=task)
     empty_activating_queues(s, task)
     s.met["removed while running"] += any(job.core is not None for job in s.backlog[task])
@@ -68,7 +69,6 @@ def add(s: State, task: int) -> None:
     s.first_arrival[task] = s.now
     s.next_index[task] = 0
     s.delay[task] = 0
-    s.suppress_next[task] = s.degrade_next[task] = False
     s.tell("TASK_ADDED", task=task)
 
 

@@ -1,0 +1,51 @@
+"""Where and on what a piece of evidence was made."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numba
+import numpy as np
+
+
+def commit_of(root: Path) -> str:
+    """The commit, with `-dirty` when tracked files of the package or its tests differ from it."""
+    commit = _git(root, "rev-parse", "HEAD")
+    changed = _git(
+        root, "status", "--porcelain", "--untracked-files=no", "--", "rt_sched", "tests", "benchmarks/evidence"
+    )
+    return commit + ("-dirty" if changed else "")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
+    ).stdout.strip()  # noqa: S603, S607
+
+
+def describe_run(root: Path) -> dict[str, object]:
+    """Commit, time and machine, as entries of a result."""
+    return {
+        "commit": commit_of(root),
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "system": platform.platform(),
+            "processor": _processor_name(),
+            "cpus": os.cpu_count(),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "numba": numba.__version__,
+        },
+    }
+
+
+def _processor_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

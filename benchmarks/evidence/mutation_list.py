@@ -1,0 +1,537 @@
+"""Mutations of the scheduling kernel: each breaks one rule of the semantics by a replacement of its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """In `rt_sched/<file>` the text `old`, which occurs once, becomes `new`; `rule` is the number in the semantics."""
+
+    rule: int
+    says: str
+    file: str
+    old: str
+    new: str
+
+
+_LOOP = """\
+            if time["next_change"] < len(changes):
+                make_changes(m)
+            while True:
+                if time["progress_min_ns"] == instant_ns or time["spins_ended"] > 0:
+                    _completions(m)
+                if instant_ns < time["horizon_ns"]:
+                    _deliveries(m)
+                _expiries(m)
+                if instant_ns == time["horizon_ns"]:
+                    _end(m)
+                    break
+                _arrivals(m)
+                _dispatch(m)
+"""
+_CHANGES = """\
+            if time["next_change"] < len(changes):
+                make_changes(m)
+"""
+_COMPLETIONS = """\
+                if time["progress_min_ns"] == instant_ns or time["spins_ended"] > 0:
+                    _completions(m)
+"""
+_EXPIRIES = "                _expiries(m)\n"
+_DELIVERIES = """\
+                if instant_ns < time["horizon_ns"]:
+                    _deliveries(m)
+"""
+_ARRIVALS = "                _arrivals(m)\n"
+_DISPATCH = "                _dispatch(m)\n"
+
+
+def _order(*phases: tuple[str, str]) -> str:
+    """The loop over the phases with pieces replaced, one after the other."""
+    loop = _LOOP
+    for old, new in phases:
+        if loop.count(old) != 1:
+            raise ValueError(f"not once in the loop: {old}")
+        loop = loop.replace(old, new)
+    return loop
+
+
+_DRAW = "kernels/draw.py"
+_MACHINE = "kernels/machine.py"
+_JOBS = "kernels/jobs.py"
+_DISPATCHING = "kernels/dispatch.py"
+_BUDGETS = "kernels/budgets.py"
+_SERVERS = "kernels/servers.py"
+_LOCKS = "kernels/locks.py"
+_PROGRAM = "kernels/program.py"
+_MESSAGES = "kernels/messages.py"
+_FREQUENCY = "kernels/frequency.py"
+_CHANGING = "kernels/changes.py"
+_SPANS = "kernels/spans.py"
+_BUILD = "sim/build.py"
+
+MUTATIONS: tuple[Mutation, ...] = (
+    Mutation(
+        1, "the rest of a rational period never adds up", _MACHINE, "m.timers[timer] += 1\n", "m.timers[timer] += 0\n"
+    ),
+    Mutation(1, "a demand is at least 1", _DRAW, "return max(low + part, 1)", "return max(low + part, 2)"),
+    Mutation(
+        2, "losses before completions", _MACHINE, _LOOP, _order((_CHANGES, ""), (_COMPLETIONS, _COMPLETIONS + _CHANGES))
+    ),
+    Mutation(
+        2,
+        "completions before expiries",
+        _MACHINE,
+        _LOOP,
+        _order((_EXPIRIES, ""), (_COMPLETIONS, _EXPIRIES + _COMPLETIONS)),
+    ),
+    Mutation(
+        2,
+        "deliveries before arrivals",
+        _MACHINE,
+        _LOOP,
+        _order((_DELIVERIES, ""), (_ARRIVALS, _ARRIVALS + _DELIVERIES)),
+    ),
+    Mutation(
+        2, "expiries before arrivals", _MACHINE, _LOOP, _order((_EXPIRIES, ""), (_ARRIVALS, _ARRIVALS + _EXPIRIES))
+    ),
+    Mutation(
+        2, "arrivals before dispatch", _MACHINE, _LOOP, _order((_DISPATCH, ""), (_ARRIVALS, _DISPATCH + _ARRIVALS))
+    ),
+    Mutation(
+        3, "a job is ready from its release on", _JOBS, 'if record["release_ns"] > m.clock[0]["now_ns"]:', "if False:"
+    ),
+    Mutation(
+        3,
+        "the deadline counts from arrival",
+        _JOBS,
+        'job["deadline_ns"] = now_ns + state["deadline_ns"]',
+        'job["deadline_ns"] = now_ns + state["deadline_ns"] + state["jitter_ns"]',
+    ),
+    Mutation(
+        3,
+        "a separation as declared is none too short",
+        _JOBS,
+        'distance_ns < state["separation_ns"]',
+        'distance_ns <= state["separation_ns"]',
+    ),
+    Mutation(
+        3,
+        "the next job has its turn when the one before ends",
+        _JOBS,
+        'following = m.jobs[job]["next_job"]\n    while',
+        'following = state["tail_job"] if state["tail_job"] != job else NONE\n    while',
+    ),
+    Mutation(4, "fifo orders by release", _JOBS, 'key = record["release_ns"]', 'key = record["arrival_ns"]'),
+    Mutation(
+        4,
+        "edf orders by absolute deadline",
+        _JOBS,
+        'key = record["deadline_ns"]',
+        'key = record["deadline_ns"] - record["arrival_ns"]',
+    ),
+    Mutation(
+        4,
+        "only a strictly better key preempts",
+        _DISPATCHING,
+        "(_key(m, state, task) < _key(m, state, running) and",
+        "(_key(m, state, task) <= _key(m, state, running) and",
+    ),
+    Mutation(
+        4, "earlier release wins a tie", _DISPATCHING, "release_ns < best_release_ns)", "release_ns > best_release_ns)"
+    ),
+    Mutation(
+        4,
+        "fifo is non-preemptive",
+        _BUILD,
+        "processor.preemptive and processor.policy != Policy.FIFO",
+        "processor.preemptive",
+    ),
+    Mutation(
+        5,
+        "a job goes back to its last core",
+        _DISPATCHING,
+        'if last != NONE and m.cores[last]["running"] == NONE:',
+        "if False:",
+    ),
+    Mutation(5, "the worst key gives way", _DISPATCHING, "return key > other_key", "return key < other_key"),
+    Mutation(
+        5,
+        "among equals the latest release gives way",
+        _DISPATCHING,
+        "return release_ns > other_release_ns",
+        "return release_ns < other_release_ns",
+    ),
+    Mutation(
+        5,
+        "among equals the highest task gives way",
+        _DISPATCHING,
+        "return task > other_task",
+        "return task < other_task",
+    ),
+    Mutation(
+        5,
+        "only strictly better keys preempt on several cores",
+        _DISPATCHING,
+        "if worst != len(m.cores) and _key(m, state, task) < _key(",
+        "if worst != len(m.cores) and _key(m, state, task) <= _key(",
+    ),
+    Mutation(5, "preemption points limit preemption", _DISPATCHING, 'if running["limited"] == 1:', "if False:"),
+    Mutation(
+        5,
+        "a non-preemptive processor does not preempt",
+        _DISPATCHING,
+        'if m.processors[processor]["preemptive"] == 0:',
+        "if False:",
+    ),
+    Mutation(
+        6,
+        "a slice begins with its switch cost",
+        _SPANS,
+        'state["usable"] = span["switch_ns"] == 0',
+        'state["usable"] = 1',
+    ),
+    Mutation(
+        6, "an idle slice stays idle without slack sharing", _DISPATCHING, 'or state["slack_sharing"] == 1)', "or True)"
+    ),
+    Mutation(
+        6,
+        "a slice's own job preempts one that uses its slack",
+        _DISPATCHING,
+        'if running["in_slice"] == 0 and m.tasks[task]["in_slice"] == 1:',
+        "if False:",
+    ),
+    Mutation(6, "jobs are preempted at slice ends", _SPANS, 'if core["running"] != NONE:', "if False:"),
+    Mutation(
+        6,
+        "an entry is empty unless its job is ready when it begins",
+        _SPANS,
+        'if m.tasks[task]["hold"] == 0 else NONE',
+        "",
+    ),
+    Mutation(
+        6,
+        "the end of an entry is an overrun",
+        _BUDGETS,
+        'if m.jobs[job]["overrun"] == 0:\n        m.jobs[job]["overrun"] = 1\n        note_head(m, EVENT_OVERRUN, task, NONE)\n    if state["enforced"]',
+        'if state["enforced"]',
+    ),
+    Mutation(
+        7,
+        "a resume pays the switch cost, too",
+        _DISPATCHING,
+        'prefix_ns = m.processors[processor]["switch_ns"]',
+        'prefix_ns = m.processors[processor]["switch_ns"] if m.jobs[job]["executed_ns"] == 0 else 0',
+    ),
+    Mutation(
+        7,
+        "another core costs a migration",
+        _DISPATCHING,
+        'prefix_ns += m.processors[processor]["migration_ns"]',
+        "prefix_ns += 0",
+    ),
+    Mutation(7, "switch costs are non-preemptive", _DISPATCHING, 'm.cores[core]["doing"] == SLICE_SWITCH or ', ""),
+    Mutation(
+        8,
+        "executed = Q with work left is an overrun",
+        _BUDGETS,
+        'executed_ns >= state["budget_ns"] and m.jobs',
+        'executed_ns > state["budget_ns"] and m.jobs',
+    ),
+    Mutation(
+        8,
+        "enforcement waits for the release of locks",
+        _BUDGETS,
+        ' and state["held"] == 0 and state["fixed"] == 0:',
+        ":",
+    ),
+    Mutation(
+        8,
+        "budgets are enforced at multiples of the granularity",
+        _BUILD,
+        "-(-task.budget_ns // task.budget_granularity_ns) * task.budget_granularity_ns",
+        "task.budget_ns",
+    ),
+    Mutation(8, "the action comes once a job", _BUDGETS, '    state["enforce_ns"] = NEVER_NS\n', ""),
+    Mutation(
+        8,
+        "fail_over ends the job",
+        _BUDGETS,
+        "if action in (OVERRUN_ABORT, OVERRUN_FAIL_OVER):",
+        "if action == OVERRUN_ABORT:",
+    ),
+    Mutation(
+        8, "skip_next suppresses the next job", _BUDGETS, 'state["suppress_next"] = 1', 'state["suppress_next"] = 0'
+    ),
+    Mutation(
+        8,
+        "a degraded job needs at most the degraded demand",
+        _JOBS,
+        'min(declared_ns, state["degraded_ns"])',
+        'state["degraded_ns"]',
+    ),
+    Mutation(
+        8,
+        "degrade concerns the next job only",
+        _JOBS,
+        '        state["degrade_next"] = 0\n        declared',
+        "        declared",
+    ),
+    Mutation(
+        8,
+        "a server starts anew from a + D >= d + P on",
+        _SERVERS,
+        'new = job["deadline_ns"] >= state["server_ns"]',
+        'new = job["deadline_ns"] > state["server_ns"]',
+    ),
+    Mutation(
+        8,
+        "throttling postpones the server's deadline",
+        _SERVERS,
+        'state["server_ns"] += missing * period_ns',
+        'state["server_ns"] += 0',
+    ),
+    Mutation(8, "an arrival pays once", _SERVERS, 'new = job["number"] > state["server_ns"]', "new = True"),
+    Mutation(
+        8,
+        "what is left goes to the next job",
+        _JOBS,
+        'state["credit_ns"] = state["enforce_ns"] - m.jobs[job]["executed_ns"]',
+        'state["credit_ns"] = state["enforced_ns"]',
+    ),
+    Mutation(
+        8, "a throttled job waits for the next arrival", _SERVERS, 'state["hold"] |= HOLD_BUDGET', 'state["hold"] |= 0'
+    ),
+    Mutation(8, "deadline action skip_next", _MACHINE, 'state["suppress_next"] = 1', 'state["suppress_next"] = 0'),
+    Mutation(
+        8,
+        "deadline action abort, for jobs that wait behind another",
+        _MACHINE,
+        "            strike(m, task, job)\n",
+        "            pass\n",
+    ),
+    Mutation(
+        8,
+        "a lock owner is not aborted",
+        _JOBS,
+        '    if state["held"] > 0:\n        state["doomed"] = 1\n        return\n',
+        "",
+    ),
+    Mutation(
+        9,
+        "reaching C_LO switches",
+        _BUDGETS,
+        'executed_ns == state["low_budget_ns"] and',
+        'executed_ns == state["low_budget_ns"] + 1 and',
+    ),
+    Mutation(9, "LO jobs are suppressed in HI mode", _JOBS, '(processor["high"] == 1 and state["high"] == 0)', "False"),
+    Mutation(9, "all LO jobs are aborted at the switch", _BUDGETS, "            strike_backlog(m, task)\n", ""),
+    Mutation(
+        9,
+        "HI mode lasts until the processor idles",
+        _DISPATCHING,
+        'if m.tasks[m.links[place]]["head_job"] != NONE:',
+        'if m.tasks[m.links[place]]["hold"] & HOLD_ON_CORE:',
+    ),
+    Mutation(
+        10,
+        "a suspension lasts at least its minimum",
+        _PROGRAM,
+        'length_ns = step["min_ns"] + uniform(step["max_ns"] - step["min_ns"], bits)',
+        'length_ns = uniform(step["max_ns"], bits)',
+    ),
+    Mutation(10, "a suspended job leaves its core", _PROGRAM, 'state["hold"] |= HOLD_SUSPENDED', 'state["hold"] |= 0'),
+    Mutation(
+        11,
+        "inputs under LET are read at arrival only",
+        _DISPATCHING,
+        'inputs_complete(m, job) if m.tasks[task]["let"] == 1 else read_inputs(m, job)',
+        "read_inputs(m, job)",
+    ),
+    Mutation(
+        11,
+        "LET outputs are published at a + D only",
+        _MACHINE,
+        'if state["let"] == 0:\n            publish',
+        "if True:\n            publish",
+    ),
+    Mutation(
+        11, "an unfinished LET job publishes nothing", _MESSAGES, 'if m.jobs[job]["status"] == COMPLETED:', "if True:"
+    ),
+    Mutation(
+        11,
+        "a link sends one message after the other",
+        _MESSAGES,
+        'max(lane["busy_until_ns"], clock["now_ns"])',
+        'clock["now_ns"]',
+    ),
+    Mutation(
+        11,
+        "the latency does not occupy the link",
+        _MESSAGES,
+        'lane["busy_until_ns"] = transfer["end_ns"]',
+        'lane["busy_until_ns"] = transfer["visible_ns"]',
+    ),
+    Mutation(
+        12,
+        "a full queue drops what it says",
+        _MESSAGES,
+        'state["drop_policy"] == DROP_NEWEST',
+        'state["drop_policy"] != DROP_NEWEST',
+    ),
+    Mutation(
+        12,
+        "the depth of a queue counts",
+        _MESSAGES,
+        'state["count"] == state["depth"]',
+        'state["count"] + 1 == state["depth"]',
+    ),
+    Mutation(
+        12,
+        "an empty required input skips the job",
+        _JOBS,
+        'complete = complete and edge["required"] == 0',
+        "complete = True",
+    ),
+    Mutation(
+        12,
+        "a register is never consumed",
+        _JOBS,
+        "            m.inputs[job, slot] = message\n",
+        '            m.inputs[job, slot] = message\n            edge["register"] = NONE\n',
+    ),
+    Mutation(
+        13,
+        "partners at the tolerance match",
+        _MESSAGES,
+        'newest_ns - oldest_ns <= state["tolerance_ns"]',
+        'newest_ns - oldest_ns < state["tolerance_ns"]',
+    ),
+    Mutation(
+        13,
+        "only messages too old are dropped",
+        _MESSAGES,
+        'elif newest_ns - capture_of(m, head) > state["tolerance_ns"]:',
+        "elif newest_ns > capture_of(m, head):",
+    ),
+    Mutation(
+        13, "a pair has the oldest stamp", _MESSAGES, "return oldest_ns if matched", "return newest_ns if matched"
+    ),
+    Mutation(
+        14,
+        "keys are inherited transitively",
+        _LOCKS,
+        'if alike and state["key_ns"] < owner["key_ns"]:',
+        'if alike and state["base_key_ns"] < owner["key_ns"]:',
+    ),
+    Mutation(
+        14,
+        "keys are inherited at all",
+        _LOCKS,
+        'owner["key_ns"] = state["key_ns"]',
+        'owner["key_ns"] = owner["key_ns"] - 0; break',
+    ),
+    Mutation(14, "no key passes between different policies", _LOCKS, "if alike and ", "if "),
+    Mutation(
+        14,
+        "the immediate ceiling raises the owner",
+        _LOCKS,
+        'owner["key_ns"] = min(owner["key_ns"], lock["level"])',
+        'owner["key_ns"] = owner["key_ns"]',
+    ),
+    Mutation(
+        14,
+        "no start at the system ceiling",
+        _DISPATCHING,
+        'm.tasks[task]["deadline_ns"] < state["ceiling_ns"]',
+        'm.tasks[task]["deadline_ns"] <= state["ceiling_ns"]',
+    ),
+    Mutation(14, "an msrp job is not preempted", _DISPATCHING, ' or running["fixed"] > 0:', ":"),
+    Mutation(
+        14,
+        "an uncontended lock of msrp makes non-preemptive from the request on",
+        _LOCKS,
+        '    if spins:\n        state["fixed"] += 1\n',
+        "",
+    ),
+    Mutation(
+        14,
+        "a boosted owner falls back when it unlocks",
+        _LOCKS,
+        '            state["key_ns"] = state["base_key_ns"]\n',
+        "            pass\n",
+    ),
+    Mutation(
+        15,
+        "work left is rounded up",
+        _FREQUENCY,
+        "(rest * old_khz + new_khz - 1) // new_khz",
+        "rest * old_khz // new_khz",
+    ),
+    Mutation(
+        15,
+        "memory-bound work left is not rescaled",
+        _FREQUENCY,
+        'compute_ns = left_ns - min(left_ns, state["memory_ns"])',
+        "compute_ns = left_ns",
+    ),
+    Mutation(
+        15,
+        "memory-bound work of new jobs is not rescaled",
+        _FREQUENCY,
+        'compute_ns = max(declared_ns - state["memory_ns"], 0)',
+        "compute_ns = declared_ns",
+    ),
+    Mutation(
+        15,
+        "what lies ahead inside a job moves with its demand",
+        _FREQUENCY,
+        '        m.steps[step]["at_ns"] = executed_ns + _rescaled(',
+        "        _ = executed_ns + _rescaled(",
+    ),
+    Mutation(
+        16,
+        "jobs of a removed task abort",
+        _CHANGING,
+        "        strike_backlog(m, task)\n        abort_head(m, task)\n",
+        "        pass\n",
+    ),
+    Mutation(
+        16,
+        "messages activate no task that is not there",
+        _MESSAGES,
+        'if state["role"] != READ and m.tasks[state["target"]]["active"] == 0:',
+        "if False:",
+    ),
+    Mutation(
+        16,
+        "an added task arrives at once when its latency is over",
+        _CHANGING,
+        "m.timers[2 * len(m.tasks) + task] = now_ns\n",
+        "m.timers[2 * len(m.tasks) + task] = now_ns + 1\n",
+    ),
+    Mutation(17, "draws depend on the job number", _DRAW, "    word = mix(word ^ np.uint64(index))\n", ""),
+    Mutation(
+        17,
+        "every purpose has its own draws",
+        _JOBS,
+        'job["number"], PURPOSE_JITTER))',
+        'job["number"], PURPOSE_JITTER - 1))',
+    ),
+    Mutation(
+        18,
+        "nothing is delivered at the horizon",
+        _MACHINE,
+        _LOOP,
+        _order((_DELIVERIES, _DELIVERIES.replace("<", "<="))),
+    ),
+    Mutation(
+        18,
+        "a deadline at the horizon is judged",
+        _MACHINE,
+        _LOOP,
+        _order((_EXPIRIES, '                if instant_ns < time["horizon_ns"]:\n    ' + _EXPIRIES)),
+    ),
+)

@@ -1,0 +1,48 @@
+"""On which random systems do the oracle and the trace checker object to the kernel on the path? One JSON line.
+
+Takes the number of systems. Stops as soon as both have objected, and gives the second one a hundred more systems.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "kernel"))
+
+from agreement import bulk, difference, in_rows
+from kernel_systems import ALL_FEATURES, random_system
+from oracle import simulate
+
+from rt_sched.trace.checker import check_trace
+
+_MORE = 100
+
+
+def main() -> None:
+    """Print what objected first, as {"oracle": ..., "checker": ...}."""
+    last = int(sys.argv[1])
+    seed = 0
+    first: dict[str, str | None] = {"oracle": None, "checker": None}
+    while seed < last and None in first.values():
+        given = random_system(seed, ALL_FEATURES)
+        objections: dict[str, str | None] = dict.fromkeys(first)
+        try:
+            trace = bulk(given)
+        except (IndexError, ValueError, OverflowError, ZeroDivisionError) as error:
+            objections["oracle"] = f"the kernel failed: {error}"
+        else:
+            objections["oracle"] = difference(in_rows(trace), simulate(given))
+            violations = check_trace(trace).violations
+            objections["checker"] = str(violations[0]) if violations else None
+        for name, objection in objections.items():
+            if objection is not None and first[name] is None:
+                first[name] = f"system {seed}: {objection}"
+                last = min(last, seed + _MORE)
+        seed += 1
+    print(json.dumps(first))
+
+
+if __name__ == "__main__":
+    main()
