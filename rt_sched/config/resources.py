@@ -115,8 +115,9 @@ def check_uses(uses: Sequence[SectionUse], resources: Mapping[str, SharedResourc
     """Report resources that are shared in ways their protocol, or the hardware, does not allow."""
     for name, resource in resources.items():
         mine = [use for use in uses if use.resource == name]
+        first_of_kind = {use.kind: use.task for use in reversed(mine)}
         for use in mine:
-            others = sorted({other.task for other in mine if other.kind is not use.kind})
+            others = [task for kind, task in first_of_kind.items() if kind is not use.kind]
             if use.kind in (PEKind.GPU, PEKind.DLA) and others:
                 reason = f"a job on a {use.kind.value} holds no lock of another kind of element"
                 message = f"{reason}; {name} is used by {others[0]}"
