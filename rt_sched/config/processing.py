@@ -78,7 +78,12 @@ _SETTINGS = (
     Key(
         "preemptive", fields.boolean, "Short for preemption: any, or none.", default_text="false for GPU, DLA and fifo"
     ),
-    Key("preemption", fields.choice(Preemption, "preemption"), "Where a better job may take the core."),
+    Key(
+        "preemption",
+        fields.choice(Preemption, "preemption"),
+        "Where a better job may take the core.",
+        default_text="any; for GPU, DLA and fifo none",
+    ),
     Key(
         "scheduling",
         fields.choice(Scheduling, "scheduling"),
@@ -113,7 +118,12 @@ PROCESSING_ELEMENT = Spec(
     (_PREEMPTION,),
 )
 #: Elements of a chip have their kind and cores already.
-ADJUSTMENT = Spec("adjustment", "an adjustment", _SETTINGS, (_PREEMPTION,))
+ADJUSTMENT = Spec(
+    "adjustment",
+    "an adjustment",
+    tuple(replace(key, default_text="as the chip has it") for key in _SETTINGS),
+    (_PREEMPTION,),
+)
 
 
 def read_processing_element(name: str, node: Node, problems: Problems) -> ProcessingElement | None:

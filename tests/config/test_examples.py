@@ -175,3 +175,11 @@ def test_kitti_calibration_projects_as_published(example: str, recording: str) -
     pose = np.array(camera.sensor_to_vehicle)
     in_vehicle = np.array(lidar.sensor_to_vehicle) @ np.append(point, 1.0)
     assert pose[:, :3] @ in_camera + pose[:, 3] == pytest.approx(in_vehicle, abs=1e-6)
+
+
+def test_quad_orin_declares_every_single_loss(quad: System) -> None:
+    lost = {scenario.target: scenario for scenario in quad.fault_scenarios}
+    watched = {sensor.name for sensor in quad.sensors if sensor.kind is not SensorKind.IMU}
+    orins = {device.name for device in quad.devices if device.soc == "agx-orin"}
+    assert set(lost) == watched | orins
+    assert all(scenario.detection_ns is not None for scenario in quad.fault_scenarios)
