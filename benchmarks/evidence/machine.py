@@ -24,7 +24,7 @@ def commit_of(root: Path) -> str:
 def _git(root: Path, *arguments: str) -> str:
     return subprocess.run(
         ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
-    ).stdout.strip()  # noqa: S603, S607
+    ).stdout.strip()
 
 
 def describe_run(root: Path) -> dict[str, object]:

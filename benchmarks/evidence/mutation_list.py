@@ -48,6 +48,12 @@ _ARRIVALS = "                _arrivals(m)\n"
 _DISPATCH = "                _dispatch(m)\n"
 
 
+_CHANGES_INSIDE = """\
+                if time["next_change"] < len(changes):
+                    make_changes(m)
+"""
+
+
 def _order(*phases: tuple[str, str]) -> str:
     """The loop over the phases with pieces replaced, one after the other."""
     loop = _LOOP
@@ -78,7 +84,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(1, "a demand is at least 1", _DRAW, "return max(low + part, 1)", "return max(low + part, 2)"),
     Mutation(
-        2, "losses before completions", _MACHINE, _LOOP, _order((_CHANGES, ""), (_COMPLETIONS, _COMPLETIONS + _CHANGES))
+        2,
+        "losses before completions",
+        _MACHINE,
+        _LOOP,
+        _order((_CHANGES, ""), (_COMPLETIONS, _COMPLETIONS + _CHANGES_INSIDE)),
     ),
     Mutation(
         2,
@@ -215,8 +225,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         6,
         "the end of an entry is an overrun",
         _BUDGETS,
-        'if m.jobs[job]["overrun"] == 0:\n        m.jobs[job]["overrun"] = 1\n        note_head(m, EVENT_OVERRUN, task, NONE)\n    if state["enforced"]',
-        'if state["enforced"]',
+        'm.jobs[job]["overrun"] = 1\n        note_head(m, EVENT_OVERRUN, task, NONE)\n    if state["enforced"]',
+        'pass\n    if state["enforced"]',
     ),
     Mutation(
         7,

@@ -1,6 +1,6 @@
 """On which random systems do the oracle and the trace checker object to the kernel on the path? One JSON line.
 
-Takes the number of systems. Stops as soon as both have objected, and gives the second one a hundred more systems.
+Takes the number of systems, and how many more are run when one of the two has objected. Stops when both have.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ from oracle import simulate
 
 from rt_sched.trace.checker import check_trace
 
-_MORE = 100
-
 
 def main() -> None:
     """Print what objected first, as {"oracle": ..., "checker": ...}."""
-    last = int(sys.argv[1])
+    last, more = int(sys.argv[1]), int(sys.argv[2])
     seed = 0
     first: dict[str, str | None] = {"oracle": None, "checker": None}
     while seed < last and None in first.values():
@@ -39,7 +37,7 @@ def main() -> None:
         for name, objection in objections.items():
             if objection is not None and first[name] is None:
                 first[name] = f"system {seed}: {objection}"
-                last = min(last, seed + _MORE)
+                last = min(last, seed + 1 + more)
         seed += 1
     print(json.dumps(first))
 

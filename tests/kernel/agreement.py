@@ -22,7 +22,10 @@ def in_rows(trace: Trace) -> Result:
     return Result(
         jobs=_job_rows(trace),
         slices=_slice_rows(trace),
-        drops=[(time, edge, message, DropReason(r).name) for time, edge, message, r in _zip(d.time_ns, d.edge, d.message, d.reason)],
+        drops=[
+            (time, edge, message, DropReason(r).name)
+            for time, edge, message, r in _zip(d.time_ns, d.edge, d.message, d.reason)
+        ],
         samples=[SampleStatus(status).name for status in trace.samples.status],
         transfers=_zip(t.edge, t.message, t.queued_ns, t.start_ns, t.end_ns, t.delivered_ns),
         events=sorted(

@@ -306,12 +306,8 @@ def _link(rng: random.Random, number: int) -> LinkRow:
     return LinkRow(f"l{number}", Fraction(10**9, rng.randint(1, 3)), rng.choice((0, 0, 1, 4)))
 
 
-def _modes(
-    rng: random.Random, tasks: list[TaskRow], horizon: int
-) -> tuple[list[TaskRow], tuple[ModeChangeRow, ...]]:
-    tasks = [
-        replace(task, active=rng.random() < 0.7, start_latency_ns=rng.choice((0, 0, 1, 3, 9))) for task in tasks
-    ]
+def _modes(rng: random.Random, tasks: list[TaskRow], horizon: int) -> tuple[list[TaskRow], tuple[ModeChangeRow, ...]]:
+    tasks = [replace(task, active=rng.random() < 0.7, start_latency_ns=rng.choice((0, 0, 1, 3, 9))) for task in tasks]
     there = {index for index, task in enumerate(tasks) if task.active}
     changes = []
     for time in sorted(rng.sample(range(horizon + 2), rng.randint(1, 4))):

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import oracle.state
 import numpy as np
+import oracle.state
 from kernel_systems import random_system
 
 from rt_sched.kernels import draw, warm_up

@@ -6,7 +6,6 @@ from oracle.changes import rescale
 from oracle.messages import capture_of, drop, read_inputs, take_queued_inputs
 from oracle.servers import becomes_oldest, has_server, replenish
 from oracle.state import Job, State, draw, draw_up_to, interpolate, program_of
-
 from rt_sched.lowering.machine_input import EdgeKind, Role
 
 

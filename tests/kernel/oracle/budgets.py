@@ -5,8 +5,8 @@ from __future__ import annotations
 from oracle.program import abort, abort_together
 from oracle.servers import enforced_budget, has_server, replenish
 from oracle.state import Job, State
-
 from rt_sched.lowering.machine_input import DeadlineAction, OverrunAction
+
 
 def expiries(s: State) -> None:
     """Ends of table entries by processor, then budgets by task, then deadlines by task."""

@@ -8,7 +8,6 @@ from math import ceil
 from oracle.messages import empty_activating_queues
 from oracle.program import abort_together, end
 from oracle.state import Job, State, program_of
-
 from rt_sched.lowering.machine_input import FaultTarget
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from oracle.messages import read_inputs
 from oracle.program import effective_key, end, go_on
 from oracle.state import Job, State
-
 from rt_sched.lowering.machine_input import Policy, Protocol
 
 

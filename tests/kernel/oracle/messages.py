@@ -6,7 +6,6 @@ from fractions import Fraction
 from math import ceil
 
 from oracle.state import Job, State, Transfer
-
 from rt_sched.lowering.machine_input import EdgeKind, Overflow, Role
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from oracle.messages import publish
 from oracle.servers import becomes_oldest, has_server
 from oracle.state import Do, Job, State, draw, draw_up_to
-
 from rt_sched.lowering.machine_input import Policy, Protocol
 
 

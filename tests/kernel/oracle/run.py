@@ -10,7 +10,6 @@ from oracle.messages import deliver_transfers, publish
 from oracle.program import complete, go_on, has_step
 from oracle.servers import has_server
 from oracle.state import Job, Result, State
-
 from rt_sched.lowering.machine_input import MachineInput
 
 

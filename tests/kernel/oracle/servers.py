@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from oracle.state import Job, State
-
 from rt_sched.lowering.machine_input import OverrunAction, Policy
 
 
