@@ -36,6 +36,8 @@ def _parse(argument: str, system: System) -> Fault:
         raise ValueError(f"unknown kind of fault {kind_text!r}; valid: {valid}") from None
     if kind is FaultKind.DEVICE:
         names = [device.name for device in system.devices]
+    elif kind is FaultKind.LINK:
+        names = [link.name for link in system.links]
     else:
         names = [sensor.name for sensor in system.sensors if sensor.kind.value == kind.value]
     if target not in names:

@@ -1,7 +1,8 @@
-"""The keys `execution`, `suspensions`, `preemption_points` and `budget` of a task."""
+"""The keys `execution`, `suspensions`, `preemption_points`, `budget` and `miss_limit` of a task."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -9,7 +10,7 @@ from rt_sched import units
 from rt_sched.config import fields, quantities
 from rt_sched.config.problems import Problems, lacking
 from rt_sched.config.table import Key, Spec, Table
-from rt_sched.config.value import list_of
+from rt_sched.config.value import list_of, value
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.model import Budget, ExecutionTime, OverrunAction, PEKind, Suspension
 from rt_sched.units import format_ns
@@ -87,6 +88,24 @@ BUDGET = Spec(
     ),
 )
 BUDGET_SCHEMA = {"anyOf": [quantities.POSITIVE_TIME, {"$spec": BUDGET}]}
+
+
+MAX_WINDOW = 100_000
+_MISS_LIMIT = r"\s*([0-9]{1,6})\s+of\s+([0-9]{1,6})\s*"
+
+
+@value({"type": "string", "pattern": f"^{_MISS_LIMIT}$"})
+def miss_limit(node: Node, problems: Problems) -> tuple[int, int] | None:
+    """(m, k): at most m deadline misses among any k consecutive jobs."""
+    match = re.fullmatch(_MISS_LIMIT, node.text, re.ASCII) if node.is_scalar else None
+    if match is None:
+        problems.add(node, f"expected a miss limit such as 1 of 10, found {node.shown}")
+        return None
+    misses, window = int(match[1]), int(match[2])
+    if misses < window <= MAX_WINDOW:
+        return misses, window
+    problems.add(node, f"{node.shown} limits nothing; write fewer misses than jobs, of at most {MAX_WINDOW} jobs")
+    return None
 
 
 def read_executions(node: Node, problems: Problems) -> dict[PEKind | None, ExecutionTime]:

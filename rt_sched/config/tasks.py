@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +23,7 @@ from rt_sched.config.execution import (
     EXECUTION_SCHEMA,
     SUSPENSION,
     execution_on,
+    miss_limit,
     read_budget,
     read_executions,
     read_preemption_points,
@@ -35,7 +35,7 @@ from rt_sched.config.rates import Activated, derive_rates, find_circles, separat
 from rt_sched.config.resources import SECTIONS_SCHEMA, SectionUse, read_sections
 from rt_sched.config.stages import STAGE_SCHEMA, read_parameters, read_stage
 from rt_sched.config.table import Key, Spec, Table, named_entries
-from rt_sched.config.value import list_of, value
+from rt_sched.config.value import list_of
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.model import (
     Activation,
@@ -57,24 +57,6 @@ from rt_sched.model import (
 from rt_sched.ports import StageCatalogue, StageDescription
 
 MAX_PRIORITY = 1_000_000
-MAX_WINDOW = 100_000
-
-_MISS_LIMIT = r"\s*([0-9]{1,6})\s+of\s+([0-9]{1,6})\s*"
-
-
-@value({"type": "string", "pattern": f"^{_MISS_LIMIT}$"})
-def miss_limit(node: Node, problems: Problems) -> tuple[int, int] | None:
-    """(m, k): at most m deadline misses among any k consecutive jobs."""
-    match = re.fullmatch(_MISS_LIMIT, node.text, re.ASCII) if node.is_scalar else None
-    if match is None:
-        problems.add(node, f"expected a miss limit such as 1 of 10, found {node.shown}")
-        return None
-    misses, window = int(match[1]), int(match[2])
-    if misses < window <= MAX_WINDOW:
-        return misses, window
-    problems.add(node, f"{node.shown} limits nothing; write fewer misses than jobs, of at most {MAX_WINDOW} jobs")
-    return None
-
 
 TASK = Spec(
     "task",
