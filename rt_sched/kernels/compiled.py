@@ -17,7 +17,8 @@ from typing import Any
 
 from numba import njit
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
+#: No function divides by zero: ranges are checked before, so no division needs a way out.
+_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
 
 #: Functions that only other kernels call need no way in from Python, which takes long to compile.
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}

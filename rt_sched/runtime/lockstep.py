@@ -19,7 +19,7 @@ from rt_sched.trace.records import SampleTable
 _CLEAN_UP_EVERY = 256
 
 _BINDING = frozenset({tables.EVENT_ARRIVAL, tables.EVENT_START, tables.EVENT_RESUME})
-_ENDING = frozenset({tables.EVENT_SKIP, tables.EVENT_ABORT, tables.EVENT_JOB_LOST})
+_ENDING = frozenset({tables.EVENT_SKIP, tables.EVENT_ABORT, tables.EVENT_JOB_LOST, tables.EVENT_SUPPRESS})
 
 
 def execute(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -78,6 +78,15 @@ class _Lists:
         return first, len(self.flat)
 
 
+def _grouped(owners: Sequence[int | None], count: int) -> list[list[int]]:
+    """Per owner, 0 ... count - 1, the positions at which it stands in `owners`, ascending."""
+    groups: list[list[int]] = [[] for _ in range(count)]
+    for position, owner in enumerate(owners):
+        if owner is not None:
+            groups[owner].append(position)
+    return groups
+
+
 class _Timers:
     """The sections of the timers: progress, deadlines, arrivals of tasks, then those that only some machines need."""
 
@@ -121,6 +130,7 @@ def _processors(
 ) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.processors), tables.PROCESSOR)
     cores = filled = 0
+    placed = _grouped([task.processor for task in given.tasks], len(given.processors))
     ceilings = {
         given.tasks[user].processor
         for number, resource in enumerate(given.resources)
@@ -130,8 +140,7 @@ def _processors(
     for row, (index, processor) in zip(table, enumerate(given.processors), strict=True):
         row["policy"] = processor.policy
         row["preemptive"] = processor.preemptive and processor.policy != Policy.FIFO
-        placed = [number for number, task in enumerate(given.tasks) if task.processor == index]
-        row["first_task"], row["last_task"] = links.add(placed)
+        row["first_task"], row["last_task"] = links.add(placed[index])
         row["first_core"], row["last_core"] = cores, cores + processor.cores
         cores += processor.cores
         row["switch_ns"], row["migration_ns"] = processor.switch_ns, processor.migration_ns
@@ -175,6 +184,8 @@ def _tasks(
     given: MachineInput, links: _Lists, steps: _Lists, explicit: _Lists, timers: _Timers
 ) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.tasks), tables.TASK)
+    inputs = _grouped([edge.target for edge in given.edges], len(given.tasks))
+    outputs = _grouped([edge.task for edge in given.edges], len(given.tasks))
     for row, (index, task) in zip(table, enumerate(given.tasks), strict=True):
         policy = given.processors[task.processor].policy
         row["processor"] = task.processor
@@ -198,10 +209,8 @@ def _tasks(
         _set_budgets(row, task, policy)
         row["activation"] = tables.TIMED if task.timed else tables.ON_MESSAGE
         _set_arrivals(row, index, task, timers)
-        inputs = [number for number, edge in enumerate(given.edges) if edge.target == index]
-        outputs = [number for number, edge in enumerate(given.edges) if edge.task == index]
-        row["first_input"], row["last_input"] = links.add(inputs)
-        row["first_output"], row["last_output"] = links.add(outputs)
+        row["first_input"], row["last_input"] = links.add(inputs[index])
+        row["first_output"], row["last_output"] = links.add(outputs[index])
         for name, values in (
             ("demand", task.explicit_demands_ns),
             ("jitter", task.explicit_jitters_ns),
@@ -319,9 +328,9 @@ def _lanes(given: MachineInput) -> npt.NDArray[np.void]:
 
 def _sensors(given: MachineInput, links: _Lists) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.sensors), tables.SENSOR)
-    for row, index in zip(table, range(len(given.sensors)), strict=True):
-        outputs = [number for number, edge in enumerate(given.edges) if edge.sensor == index]
-        row["first_output"], row["last_output"] = links.add(outputs)
+    outputs = _grouped([edge.sensor for edge in given.edges], len(given.sensors))
+    for row, edges in zip(table, outputs, strict=True):
+        row["first_output"], row["last_output"] = links.add(edges)
     return table
 
 
