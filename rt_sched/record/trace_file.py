@@ -77,7 +77,7 @@ def load_trace(path: Path) -> Trace:
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}: is not a trace that rt-sched wrote ({error})") from error
+        raise DataError(f"{path}: is not a trace that rt-sched wrote") from error
     schema = header.get("schema") if isinstance(header, dict) else None
     if schema != TRACE_SCHEMA:
         raise DataError(f"{path}: holds {schema or 'no schema'}; this version reads {TRACE_SCHEMA}")

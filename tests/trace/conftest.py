@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rt_sched.trace.records import DropTable, EdgeName, JobStatus, JobTable, SampleTable, SliceTable, Trace
+
+#: Hand-made systems lie beside these tests, the generator of random ones beside those of the kernel.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "kernel")]
 
 
 class TraceBuilder:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from rt_sched.trace.checker.ends import abort_causes
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, EventRow, History
 from rt_sched.trace.checker.keys import KeySteps, add_step
@@ -36,9 +39,21 @@ def turns(history: History, task: int) -> Iterator[tuple[int, int]]:
         if jobs.status[job] == JobStatus.SUPPRESSED or on_arrival:
             continue
         oldest_ns = max(arrival_ns, ended_ns)
-        if history.end_ns[job] >= oldest_ns:
+        if history.end_ns[job] >= oldest_ns and not _goes_with_others(history, job, oldest_ns):
             yield job, oldest_ns
         ended_ns = max(ended_ns, int(history.end_ns[job]))
+
+
+def _goes_with_others(history: History, job: int, oldest_ns: int) -> bool:
+    """Whether a job is aborted together with the one before it, so that it never is the oldest."""
+    if history.end_ns[job] != oldest_ns or history.trace.jobs.status[job] != JobStatus.ABORTED:
+        return False
+    if history.trace.jobs.arrival_ns[job] == oldest_ns:
+        return False
+    together = (Rule.MODES, Rule.CRITICALITY)
+    return any(
+        rule in together and at_ns == oldest_ns for at_ns, _, rule in abort_causes(history, job, deadlines=False)
+    )
 
 
 def server_keys(history: History) -> dict[int, KeySteps]:
@@ -101,7 +116,7 @@ def _work_left(history: History, job: int, executed_ns: int) -> tuple[int, bool,
 def _overruns(history: History, index: int, task: TaskRow, found: Findings) -> None:
     told = _events_of(history, index, EventKind.OVERRUN)
     jobs = history.trace.jobs
-    for job in history.jobs_of_task[index].tolist():
+    for job in _concerned(history, index, task.budget_ns, told):
         due_ns, left, certain = NEVER_NS, False, True
         if task.budget_ns is not None and history.executed_ns[job] >= task.budget_ns:
             due_ns, left, certain = _work_left(history, job, task.budget_ns)
@@ -114,13 +129,22 @@ def _overruns(history: History, index: int, task: TaskRow, found: Findings) -> N
             found.add(Rule.BUDGETS, says[0] if says else int(jobs.arrival_ns[job]), history.job_name(job), text)
 
 
+def _concerned(history: History, index: int, budget_ns: int | None, told: dict[int, list[EventRow]]) -> list[int]:
+    """Jobs of a task that have used up a budget, or of which something is said."""
+    mine = history.jobs_of_task[index]
+    spoken = history.trace.jobs.overrun[mine] | np.isin(mine, list(told))
+    if budget_ns is not None:
+        spoken |= history.executed_ns[mine] >= budget_ns
+    return [int(job) for job in mine[spoken]]
+
+
 def _events_of(history: History, index: int, kind: EventKind) -> dict[int, list[EventRow]]:
     return {job: rows for job, rows in history.events_of_jobs(kind).items() if history.task[job] == index}
 
 
 def _free_from(locks: LockHistory, job: int, at_ns: int) -> int:
-    """First instant from `at_ns` on at which, after unlocking and locking, the job holds no lock."""
-    for begin_ns, end_ns in sorted(locks.holding.get(job, ())):
+    """First instant from `at_ns` on at which the job, after unlocking and locking, neither holds a lock nor spins."""
+    for begin_ns, end_ns in sorted([*locks.holding.get(job, ()), *locks.fixed.get(job, ())]):
         if begin_ns <= at_ns < end_ns:
             at_ns = end_ns
     return at_ns
@@ -130,7 +154,7 @@ def _actions(history: History, index: int, task: TaskRow, locks: LockHistory, fo
     told = _events_of(history, index, EventKind.ENFORCE)
     acts = task.budget_ns is not None and task.overrun_action is not OverrunAction.LOG
     budget_ns = enforced_budget(task)
-    for job in history.jobs_of_task[index].tolist():
+    for job in _concerned(history, index, budget_ns if acts else None, told):
         due_ns, left, certain = NEVER_NS, False, True
         if acts and history.executed_ns[job] >= budget_ns:
             due_ns, left, certain = _work_left(history, job, budget_ns)

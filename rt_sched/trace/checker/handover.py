@@ -37,6 +37,8 @@ def check_stops(
 
     `stopped`: waiting intervals that begin where the job had a core.
     """
+    if not len(stopped):
+        return
     slices = history.trace.slices
     by_core = history.slices_by_core
     last_by_job = history.slices_by_job

@@ -215,7 +215,9 @@ class _Sweep:
         for resource, waiters in enumerate(self._waiters):
             if job in waiters:
                 waiters.remove(job)
-                self._since.pop((job, resource), None)
+                since_ns = self._since.pop((job, resource), time_ns)
+                if self._protocol[resource] is Protocol.MSRP:
+                    self.result.fixed[job].append((since_ns, time_ns))
                 self._end_wait(job, self._waiting_since.pop(job, time_ns), time_ns, self._protocol[resource])
 
     def _end_wait(self, job: int, since_ns: int, until_ns: int, protocol: Protocol | None = None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rt_sched.trace.checker.draws import FIRST_SUSPENSION, bits_of, up_to
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, EventRow, History
@@ -16,6 +18,8 @@ def check_suspensions(history: History, found: Findings) -> None:
     offsets = Offsets(history)
     for index, task in enumerate(history.setup.tasks):
         mine = history.jobs_of_task[index]
+        if not task.suspensions:
+            mine = np.intersect1d(mine, [*told, *woken]).astype(np.int64)
         numbers = history.trace.jobs.number[mine]
         lengths = [
             one.min_ns
