@@ -170,3 +170,8 @@ def test_loading_needs_no_heavy_library() -> None:
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_task_without_a_stage_cannot_be_replayed() -> None:
+    with pytest.raises(DeploymentError, match="it has no stage, so it can be simulated only; add stage: module:Class"):
+        ImportedStages().create(_task(""))
