@@ -37,14 +37,14 @@ def apply(mutation: Mutation, package: Path) -> None:
     path.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
 
 
-def run(mutation: Mutation, systems: int, timeout_s: int, more: int = 100) -> dict[str, object]:
+def run(mutation: Mutation, systems: int, more: int = 100) -> dict[str, object]:
     """What noticed the mutation, and on which system first; `more` systems are run after the first that did."""
-    found = probe(mutation, systems, timeout_s, more)
+    found = probe(mutation, systems, more)
     caught = found["oracle"] is not None or found["checker"] is not None
     return {"rule": mutation.rule, "breaks": mutation.says, "file": mutation.file, "caught": caught, **found}
 
 
-def probe(mutation: Mutation | None, systems: int, timeout_s: int, more: int) -> dict[str, str | None]:
+def probe(mutation: Mutation | None, systems: int, more: int) -> dict[str, str | None]:
     """The first objections of oracle and checker to a broken copy, or to a sound one when nothing is to be broken."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "rt_sched"
@@ -53,10 +53,7 @@ def probe(mutation: Mutation | None, systems: int, timeout_s: int, more: int) ->
             apply(mutation, package)
         environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-W", "ignore", str(_PROBE), str(systems), str(more)]
-        try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            return {"oracle": f"the kernel did not come to an end within {timeout_s} s", "checker": None}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{mutation}: the probe failed:\n{done.stderr[-2000:]}")
     found: dict[str, str | None] = json.loads(done.stdout)
@@ -69,16 +66,15 @@ def main() -> int:
     parser.add_argument("--systems", type=int, default=3000)
     parser.add_argument("--only", default="", help="mutations whose description holds this text")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--timeout", type=int, default=300, help="seconds for one mutation")
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     chosen = [mutation for mutation in MUTATIONS if arguments.only in mutation.says]
     begun = time.monotonic()
-    sound = probe(None, arguments.systems, arguments.timeout * 10, 0)
+    sound = probe(None, arguments.systems, 0)
     print(f"the sound kernel: oracle {sound['oracle']}, checker {sound['checker']}", file=sys.stderr)
     rows = []
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for row in pool.map(lambda one: run(one, arguments.systems, arguments.timeout), chosen):
+        for row in pool.map(lambda one: run(one, arguments.systems), chosen):
             rows.append(row)
             print(
                 f"{len(rows):>3}/{len(chosen)} rule {row['rule']:>2} {'caught  ' if row['caught'] else 'SURVIVED'} "

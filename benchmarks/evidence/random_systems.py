@@ -19,6 +19,7 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from machine import describe_run
@@ -40,7 +41,19 @@ def sources_digest() -> str:
     return digest.hexdigest()
 
 
-def run_block(first: int, count: int) -> dict[str, object]:
+@dataclass(frozen=True)
+class Block:
+    """What comparing the systems [first, first + count) found."""
+
+    first: int
+    count: int
+    jobs: int
+    disagreements: list[str]
+    violations: list[str]
+    met: dict[str, int]
+
+
+def run_block(first: int, count: int) -> Block:
     """Compare the systems [first, first + count) in this process."""
     from agreement import bulk, disagreement
     from kernel_systems import ALL_FEATURES, random_system
@@ -57,17 +70,10 @@ def run_block(first: int, count: int) -> dict[str, object]:
         trace = bulk(given)
         jobs += len(trace.jobs)
         violations += [f"system {seed}: {violation}" for violation in check_trace(trace).violations[:1]]
-    return {
-        "first": first,
-        "count": count,
-        "jobs": jobs,
-        "disagreements": disagreements,
-        "violations": violations,
-        "met": met,
-    }
+    return Block(first, count, jobs, disagreements, violations, dict(met))
 
 
-def _in_own_process(first: int, count: int) -> dict[str, object]:
+def _in_own_process(first: int, count: int) -> Block:
     """The same in a process of its own, so that a crash is a result."""
     command = [sys.executable, str(Path(__file__)), "--block", str(first), "--systems", str(count)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -75,21 +81,20 @@ def _in_own_process(first: int, count: int) -> dict[str, object]:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["nothing said"])[-1]
         crash = f"systems {first} to {first + count - 1}: the process ended with {done.returncode}: {last}"
-        return {"first": first, "count": count, "jobs": 0, "disagreements": [crash], "violations": [], "met": {}}
-    block: dict[str, object] = json.loads(done.stdout)
-    return block
+        return Block(first, count, 0, [crash], [], {})
+    return Block(**json.loads(done.stdout))
 
 
-def _finished_blocks(partial: Path, digest: str) -> dict[int, dict[str, object]]:
+def _finished_blocks(partial: Path, digest: str) -> dict[int, Block]:
     """Blocks of an interrupted run on the same sources, by first system."""
     if not partial.exists():
         return {}
     lines = [json.loads(line) for line in partial.read_text(encoding="utf-8").splitlines()]
-    blocks = [line for line in lines if line["sources"] == digest]
-    return {block["first"]: block for block in blocks}
+    blocks = [Block(**line["block"]) for line in lines if line["sources"] == digest]
+    return {block.first: block for block in blocks}
 
 
-def run(systems: int, jobs: int, partial: Path) -> list[dict[str, object]]:
+def run(systems: int, jobs: int, partial: Path) -> list[Block]:
     """All blocks, those that are kept from before included."""
     digest = sources_digest()
     blocks = _finished_blocks(partial, digest)
@@ -105,12 +110,12 @@ def run(systems: int, jobs: int, partial: Path) -> list[dict[str, object]]:
         ]
         for number, future in enumerate(as_completed(waiting), 1):
             block = future.result()
-            blocks[int(str(block["first"]))] = block
-            kept_blocks.write(json.dumps({"sources": digest, **block}) + "\n")
+            blocks[block.first] = block
+            kept_blocks.write(json.dumps({"sources": digest, "block": asdict(block)}) + "\n")
             kept_blocks.flush()
-            failed = sum(len(b["disagreements"]) + len(b["violations"]) for b in blocks.values())  # type: ignore[arg-type]
+            failed = sum(len(one.disagreements) + len(one.violations) for one in blocks.values())
             left_s = (time.monotonic() - begun) / number * (len(waiting) - number)
-            done = sum(int(str(b["count"])) for b in blocks.values())
+            done = sum(one.count for one in blocks.values())
             print(f"{done}/{systems} systems, {failed} objections, {left_s / 60:.0f} min left", file=sys.stderr)
     return [blocks[first] for first in firsts]
 
@@ -125,7 +130,7 @@ def main() -> int:
     parser.add_argument("--block", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.block is not None:
-        print(json.dumps(run_block(arguments.block, arguments.systems)))
+        print(json.dumps(asdict(run_block(arguments.block, arguments.systems))))
         return 0
     from features_met import as_table, lacking, shares
 
@@ -136,9 +141,9 @@ def main() -> int:
     blocks = run(arguments.systems, arguments.jobs, partial)
     met: Counter[str] = Counter()
     for block in blocks:
-        met.update(block["met"])  # type: ignore[call-overload]
-    disagreements = [one for block in blocks for one in block["disagreements"]]  # type: ignore[attr-defined]
-    violations = [one for block in blocks for one in block["violations"]]  # type: ignore[attr-defined]
+        met.update(block.met)
+    disagreements = [one for block in blocks for one in block.disagreements]
+    violations = [one for block in blocks for one in block.violations]
     missed = lacking(met, arguments.systems)
     least = shares(arguments.systems)
     result = {
@@ -146,7 +151,7 @@ def main() -> int:
         **describe_run(ROOT),
         "seconds": round(time.monotonic() - begun, 1),
         "systems": arguments.systems,
-        "jobs": sum(int(str(block["jobs"])) for block in blocks),
+        "jobs": sum(block.jobs for block in blocks),
         "disagreements": len(disagreements),
         "checker_violations": len(violations),
         "first_disagreements": disagreements[:_LISTED],
