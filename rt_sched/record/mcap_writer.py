@@ -15,7 +15,7 @@ from rt_sched.errors import DeploymentError
 from rt_sched.messages import EncodedImage
 from rt_sched.record.ros_messages import RosMessages
 from rt_sched.record.ros_types import RosMessage
-from rt_sched.record.schemas import schema_text, typestore
+from rt_sched.record.schemas import schema_text
 from rt_sched.units import NS_PER_MS
 
 #: Written into the header instead of the library's version, so that equal outputs give equal files.
@@ -42,6 +42,7 @@ class OutputRecorder:
         Command           /t/p rt_sched_msgs/Command
         ArbiterDecision   /t/p rt_sched_msgs/ArbiterDecision  /diagnostics diagnostic_msgs/DiagnosticArray
         EgoMotion         /t/p rt_sched_msgs/EgoMotion
+    Detections hold every object; markers show near objects and those with a class in detail, the others by outline.
     Annotations carry the capture stamp of their image, which a viewer needs to draw them over it.
 
     Raises DeploymentError when the file cannot be written.
@@ -59,7 +60,6 @@ class OutputRecorder:
         self._order = count()
         self._held: list[tuple[int, int, int, bytes]] = []
         self._messages = RosMessages(time_zero_ns)
-        self._store = typestore()
         self._schemas: dict[str, int] = {}
         self._channels: dict[tuple[str, str], int] = {}
         self._sequences: dict[int, int] = {}
@@ -121,8 +121,7 @@ class OutputRecorder:
 
     def _write(self, time_ns: int, message: RosMessage) -> None:
         channel = self._channel(message.topic, message.type_name)
-        data = bytes(self._store.serialize_cdr(message.value, message.type_name))
-        heappush(self._held, (int(time_ns), next(self._order), channel, data))
+        heappush(self._held, (int(time_ns), next(self._order), channel, message.data))
         self._latest_ns = max(self._latest_ns, int(time_ns))
         self._flush(self._latest_ns - _HOLD_BACK_NS)
 
