@@ -34,6 +34,17 @@ _TIMES = {
 }
 _INFER_WCET_S = Fraction(9, 1000)
 
+#: The tasks that work on one sensor are called after it; the others have names of their own.
+_TASKS_OF_SENSOR = {
+    TopicKind.CAMERA: ("pre", "infer", "post"),
+    TopicKind.LIDAR: ("pre", "cluster"),
+    TopicKind.IMU: ("imu",),
+}
+_COMMON_TASKS = ("fuse", "decide", "backup", "arbiter")
+
+#: What some version of YAML takes for a value that is no text.
+_YAML_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -78,7 +89,7 @@ def system_text_for(recording: Recording) -> str:
 
 def _place(topics: Sequence[TopicSurvey]) -> list[_Found]:
     """Names and devices; cameras are spread so that no GPU is asked for more than its share."""
-    names: set[str] = set()
+    taken = set(_COMMON_TASKS)
     found = []
     device, used = 1, Fraction(0)
     for topic in topics:
@@ -89,12 +100,17 @@ def _place(topics: Sequence[TopicSurvey]) -> list[_Found]:
             used += rate * _INFER_WCET_S
         base = _sensor_name(topic)
         name, number = base, 1
-        while name in names:
+        while taken & {name, *_task_names(topic.kind, name)}:
             number += 1
             name = f"{base}_{number}"
-        names.add(name)
+        taken |= {name, *_task_names(topic.kind, name)}
         found.append(_Found(name, topic, rate, f"orin-{device if topic.kind is TopicKind.CAMERA else 1}"))
     return found
+
+
+def _task_names(kind: TopicKind, sensor: str) -> list[str]:
+    """Sensors and tasks share one space of names."""
+    return [f"{part}_{sensor}" for part in _TASKS_OF_SENSOR[kind]]
 
 
 def _sensor_name(topic: TopicSurvey) -> str:
@@ -105,16 +121,19 @@ def _sensor_name(topic: TopicSurvey) -> str:
 
 def _identifier(text: str) -> str:
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", text).strip("_-") or "recording"
-    return name if name[0].isalpha() else f"r_{name}"
+    return name if name[0].isalpha() and name.lower() not in _YAML_WORDS else f"r_{name}"
 
 
 def _lines(name: str, path: str, found: Sequence[_Found], skipped: Sequence[str]) -> Iterable[str]:
     cameras = [f for f in found if f.topic.kind is TopicKind.CAMERA]
     lidars = [f for f in found if f.topic.kind is TopicKind.LIDAR]
     imus = [f for f in found if f.topic.kind is TopicKind.IMU]
-    yield f"# Made by `rt-sched init` from {Path(path).name}. Topics, rates, jitter and sizes are measured;"
+    yield f"# Made by `rt-sched init` from {_one_line(Path(path).name)}. Topics, rates, jitter and sizes are measured;"
     yield "# every line with `guess` is not in the recording: look at it before you rely on a verdict."
-    yield from (f"# {topic}: left out, its rate cannot be told from fewer than two usable stamps" for topic in skipped)
+    yield from (
+        f"# {_one_line(topic)}: left out, its rate cannot be told from fewer than two usable stamps"
+        for topic in skipped
+    )
     yield "rt_sched: 1"
     yield f"name: {name}"
     yield "policy: rms  # guess"
@@ -292,5 +311,10 @@ def _chains(
 def _quoted(text: str) -> str:
     """A YAML string for any topic name, taken literally by glob matching where it has no glob characters."""
     escaped = "".join(f"[{c}]" if c in "*?[" else c for c in text)
-    plain = re.fullmatch(r"[A-Za-z0-9_/.-]+", escaped) is not None
-    return escaped if plain else '"' + escaped.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    plain = re.fullmatch(r"/[A-Za-z0-9_/.-]+", escaped) is not None
+    return escaped if plain else '"' + _one_line(escaped.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def _one_line(text: str) -> str:
+    """What cannot be printed, line ends above all, as YAML escapes."""
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)

@@ -1,0 +1,104 @@
+"""Recordings that are damaged, or hold more or less than the system expects."""
+
+import struct
+
+import pytest
+from cli_runs import Run, by_name, write_log
+
+ONE_IMU = """\
+rt_sched: 1
+name: wants_more
+devices: {box: {processing_elements: {cpu: {kind: cpu, cores: 2}}}}
+sensors:
+  imu: {kind: imu, rate: 100Hz, latency: 2ms, attached_to: box, topic: /imu/*}
+  spare: {kind: imu, rate: 100Hz, latency: 2ms, attached_to: box, topic: /spare}
+tasks:
+  turn: &turn {stage: "pipelines.imu:Integrate", runs_on: box.cpu, inputs: {imu: imu}, parameters: {sensor: imu},
+    execution: {bcet: 1ms, wcet: 2ms}}
+  turn_spare: {<<: *turn, inputs: {imu: spare}, parameters: {sensor: spare}}
+"""
+
+
+def chunks(data):
+    """Start and end of every chunk record of an intact MCAP file."""
+    position, found = 8, []
+    while data[position] != 0x02:
+        end = position + 9 + struct.unpack_from("<Q", data, position + 1)[0]
+        if data[position] == 0x06:
+            found.append((position, end))
+        position = end
+    return found
+
+
+@pytest.fixture(params=["a broken chunk", "a missing end"])
+def damaged(request, tmp_path, logs):
+    """A damaged copy of the IMU recording, and where the damage lies."""
+    data = bytearray((logs / "imu.mcap").read_bytes())
+    start, end = chunks(data)[1]
+    if request.param == "a broken chunk":
+        for position in range(end - 200, end):
+            data[position] ^= 0x5A
+    else:
+        del data[(start + end) // 2 :]
+    path = tmp_path / "damaged.mcap"
+    path.write_bytes(data)
+    return path, start, len(data)
+
+
+def test_a_damaged_recording_stops_with_the_place_and_the_way_out(cli, tmp_path, damaged):
+    path, start, size = damaged
+    ended = cli("replay", path, "-o", "run", code=2)
+    offset = next(int(word.strip(",;:.()")) for word in ended.err.split() if word.strip(",;:.()").isdigit())
+    assert start <= offset <= size
+    assert "--salvage" in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_is_intact_is_replayed_on_request_and_the_run_is_incomplete(cli, tmp_path, damaged):
+    path, _, _ = damaged
+    run = Run(tmp_path / "run", cli("replay", path, "--salvage", "-o", "run", "--json", code=3))
+    assert run.ended.document == run.summary
+    assert run.summary["status"] == "incomplete"
+    assert "damaged" in run.summary["reason"]
+    assert any(note.startswith("salvaged: ") for note in run.summary["notes"])
+    (topic,) = run.summary["topics"]
+    assert 0 < topic["delivered"] < 50
+    parts = ("delivered", "dropped", "undecodable", "lost_to_faults", "unmapped")
+    assert topic["recorded"] == sum(topic[part] for part in parts)
+
+
+def test_salvage_changes_nothing_for_an_intact_recording(cli, tmp_path, logs):
+    cli("replay", logs / "imu.mcap", "-o", "plain")
+    cli("replay", logs / "imu.mcap", "-o", "salvaged", "--salvage")
+    assert Run(tmp_path / "plain", None).hashes == Run(tmp_path / "salvaged", None).hashes
+
+
+def test_info_reads_damaged_recordings_and_says_so(cli, damaged):
+    path, _, _ = damaged
+    ended = cli("info", path, "--json")
+    assert ended.document["damage"]
+    assert "damaged" in cli("info", path).out
+
+
+def test_sensors_without_topic_and_topics_without_sensor_are_told(cli, tmp_path):
+    log = write_log(tmp_path / "log.mcap", seconds=0.3, imus={"/imu/data": 100, "/imu/extra": 100, "/else": 50})
+    (tmp_path / "system.yaml").write_text(ONE_IMU)
+    summary = cli("replay", log, "--system", "system.yaml", "--json").document
+    topics = by_name(summary["topics"])
+    assert (topics["/imu/data"]["delivered"], topics["/imu/data"]["sensor"]) == (30, "imu")
+    assert (topics["/imu/extra"]["unmapped"], topics["/else"]["unmapped"]) == (30, 15)
+    assert by_name(summary["tasks"])["turn_spare"]["jobs"] == 0
+    notes = "\n".join(summary["notes"])
+    assert "no topic for spare" in notes
+    assert "/imu/data was taken; /imu/extra would match as well" in notes
+
+
+def test_messages_that_cannot_be_decoded_are_counted_and_the_run_is_incomplete(cli, tmp_path, logs):
+    """Every second cloud has a header only."""
+    log = write_log(tmp_path / "log.mcap", seconds=1, lidars={"/points": 10}, broken_every=2)
+    summary = cli("replay", log, "--json", code=3).document
+    (topic,) = summary["topics"]
+    assert (topic["recorded"], topic["delivered"], topic["undecodable"]) == (10, 5, 5)
+    assert summary["status"] == "incomplete"
+    assert by_name(summary["tasks"])["pre_lidar"]["without_data"] in (0, 5)
+    assert any("refused" in note or "could not be read" in note for note in summary["notes"])
