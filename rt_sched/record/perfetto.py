@@ -24,6 +24,7 @@ from rt_sched.trace.records import DropReason, Int64s, JobStatus, SampleStatus, 
 
 _SEQUENCE = 1
 _FIRST_SAMPLE = -2
+_NO_RESPONSE = -1
 # Events of one instant in file order: what ended makes room before anything starts on the same track.
 _END, _INSTANT, _BEGIN = 0, 1, 2
 _SENSORS, _SYSTEM = "sensors", "run"
@@ -88,14 +89,14 @@ def write_perfetto(
     ]
     try:
         with part.open("wb") as file:
-            packets = _Packets(StreamingTraceProtoBuilder(file), trace.task_names, instants)
+            packets = _Packets(StreamingTraceProtoBuilder(file), trace, pieces, instants)
             packets.describe(tracks)
+            track_of_slice = [of_processor[processor] for processor in trace.slices.processor.tolist()]
             for kind, row in _in_time_order(trace, pieces, instants):
                 if kind == _END:
-                    packets.end(int(trace.slices.end_ns[row]), of_processor[trace.slices.processor[row]])
+                    packets.end(row, track_of_slice[row])
                 elif kind == _BEGIN:
-                    track = of_processor[trace.slices.processor[row]]
-                    packets.begin(trace, pieces, row, track, flows.out_of_piece.get(row), flows.into_piece.get(row))
+                    packets.begin(row, track_of_slice[row], flows.out_of_piece.get(row), flows.into_piece.get(row))
                 else:
                     packets.instant(instants[row])
         part.replace(path)
@@ -175,18 +176,40 @@ class _Packets:
 
     _NOTES = ("number", "arrival_ns", "deadline_ns", "response_ns", "status", "piece", "pieces", "capture_ns")
 
-    def __init__(self, builder: Any, task_names: Sequence[str], instants: Sequence[_Instant]) -> None:
+    def __init__(self, builder: Any, trace: Trace, pieces: _Pieces, instants: Sequence[_Instant]) -> None:
         from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
 
         self._builder = builder
-        self._types = TrackEvent
+        self._type_begin, self._type_end = TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_SLICE_END
+        self._type_instant = TrackEvent.TYPE_INSTANT
         self._flags = TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
         self._cleared = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
-        events = dict.fromkeys([*task_names, *(instant.name for instant in instants)])
+        events = dict.fromkeys([*trace.task_names, *(instant.name for instant in instants)])
         notes = dict.fromkeys([*self._NOTES, *(note for instant in instants for note in instant.notes)])
         self._event_ids = {name: number for number, name in enumerate(events, start=1)}
         self._note_ids = {name: number for number, name in enumerate(notes, start=1)}
-        self._statuses = [status.name.lower() for status in JobStatus]
+        # Plain lists: an element of an array costs more to reach than a field to write.
+        slices, jobs = trace.slices, trace.jobs
+        self._slices: list[tuple[int, int, int]] = list(
+            zip(slices.start_ns.tolist(), slices.end_ns.tolist(), slices.job.tolist(), strict=True)
+        )
+        self._pieces: list[tuple[int, int]] = list(
+            zip((pieces.position + 1).tolist(), pieces.count.tolist(), strict=True)
+        )
+        statuses = {int(status): status.name.lower() for status in JobStatus}
+        responses_ns = np.where(jobs.status == JobStatus.COMPLETED, jobs.finish_ns - jobs.arrival_ns, _NO_RESPONSE)
+        self._jobs: list[tuple[int, int, int, int, int, str, int]] = list(
+            zip(
+                [self._event_ids[trace.task_names[task]] for task in jobs.task.tolist()],
+                jobs.number.tolist(),
+                jobs.arrival_ns.tolist(),
+                jobs.deadline_ns.tolist(),
+                responses_ns.tolist(),
+                [statuses[status] for status in jobs.status.tolist()],
+                jobs.capture_ns.tolist(),
+                strict=True,
+            )
+        )
 
     def describe(self, tracks: _Tracks) -> None:
         from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor
@@ -214,34 +237,34 @@ class _Packets:
             packet.track_descriptor.sibling_order_rank = rank
             self._builder.write_packet(packet)
 
-    def begin(
-        self, trace: Trace, pieces: _Pieces, row: int, track: int, out: list[int] | None, into: list[int] | None
-    ) -> None:
-        jobs, job = trace.jobs, int(trace.slices.job[row])
-        packet, event = self._event(int(trace.slices.start_ns[row]), track, self._types.TYPE_SLICE_BEGIN)
-        event.name_iid = self._event_ids[trace.task_names[jobs.task[job]]]
-        self._note(event, "number", int(jobs.number[job]))
-        self._note(event, "arrival_ns", int(jobs.arrival_ns[job]))
-        self._note(event, "deadline_ns", int(jobs.deadline_ns[job]))
-        if jobs.status[job] == JobStatus.COMPLETED:
-            self._note(event, "response_ns", int(jobs.finish_ns[job] - jobs.arrival_ns[job]))
-        self._note(event, "status", self._statuses[jobs.status[job]])
-        self._note(event, "capture_ns", int(jobs.capture_ns[job]))
-        if pieces.count[row] > 1:
-            self._note(event, "piece", int(pieces.position[row]) + 1)
-            self._note(event, "pieces", int(pieces.count[row]))
+    def begin(self, row: int, track: int, out: list[int] | None, into: list[int] | None) -> None:
+        start_ns, _, job = self._slices[row]
+        name_id, number, arrival_ns, deadline_ns, response_ns, status, capture_ns = self._jobs[job]
+        packet, event = self._event(start_ns, track, self._type_begin)
+        event.name_iid = name_id
+        self._note(event, "number", number)
+        self._note(event, "arrival_ns", arrival_ns)
+        self._note(event, "deadline_ns", deadline_ns)
+        if response_ns != _NO_RESPONSE:
+            self._note(event, "response_ns", response_ns)
+        self._note(event, "status", status)
+        self._note(event, "capture_ns", capture_ns)
+        piece, count = self._pieces[row]
+        if count > 1:
+            self._note(event, "piece", piece)
+            self._note(event, "pieces", count)
         if out:
             event.flow_ids.extend(out)
         if into:
             event.terminating_flow_ids.extend(into)
         self._builder.write_packet(packet)
 
-    def end(self, time_ns: int, track: int) -> None:
-        packet, _ = self._event(time_ns, track, self._types.TYPE_SLICE_END)
+    def end(self, row: int, track: int) -> None:
+        packet, _ = self._event(self._slices[row][1], track, self._type_end)
         self._builder.write_packet(packet)
 
     def instant(self, instant: _Instant) -> None:
-        packet, event = self._event(instant.time_ns, instant.track, self._types.TYPE_INSTANT)
+        packet, event = self._event(instant.time_ns, instant.track, self._type_instant)
         event.name_iid = self._event_ids[instant.name]
         for name, value in instant.notes.items():
             self._note(event, name, value)
@@ -283,15 +306,14 @@ def _incidents_of(trace: Trace, tracks: _Tracks, pieces: _Pieces, task: int) -> 
 def _arrivals(trace: Trace, tracks: _Tracks, flows: _Flows) -> Iterator[_Instant]:
     """Every sample that was due before the end, on the track of its sensor."""
     samples = trace.samples
-    for row in np.flatnonzero(samples.status != SampleStatus.WAITING).tolist():
-        sensor = trace.sensor_names[samples.sensor[row]]
-        yield _Instant(
-            int(samples.arrival_ns[row]),
-            tracks.track(_SENSORS, sensor),
-            "sample" if samples.status[row] == SampleStatus.DELIVERED else "sample lost",
-            {"number": int(samples.number[row]), "capture_ns": int(samples.capture_ns[row])},
-            flows.out_of_sample.get(row, ()),
-        )
+    names = {int(SampleStatus.DELIVERED): "sample", int(SampleStatus.LOST): "sample lost"}
+    columns = (samples.sensor, samples.number, samples.arrival_ns, samples.capture_ns, samples.status)
+    for row, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        sensor, number, arrival_ns, capture_ns, status = values
+        if status in names:
+            notes = {"number": number, "capture_ns": capture_ns}
+            track = tracks.track(_SENSORS, trace.sensor_names[sensor])
+            yield _Instant(arrival_ns, track, names[status], notes, flows.out_of_sample.get(row, ()))
 
 
 def _job_incidents(trace: Trace, tracks: _Tracks, pieces: _Pieces) -> Iterator[_Instant]:
