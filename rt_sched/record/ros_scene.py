@@ -45,6 +45,7 @@ class SceneMessages:
         self._build = build
 
     def boxes(self, topic: str, message: Boxes3D) -> Iterator[RosMessage]:
+        """Detections and markers of a LiDAR sweep; the text of a box is its number of points."""
         stamp = self._build.stamp(message.capture_time_ns)
         centers_m, sizes_m = message.centers_m.astype(np.float64), message.sizes_m.astype(np.float64)
         yaws_rad: list[float] = message.yaws_rad.tolist()
@@ -68,6 +69,7 @@ class SceneMessages:
         yield _marker_message(topic, markers)
 
     def tracks(self, topic: str, message: TrackedObjects) -> Iterator[RosMessage]:
+        """Detections and markers of fused objects; the text of a track is its class, number, speed and sensors."""
         stamp = self._build.stamp(message.capture_time_ns)
         ids: list[int] = message.track_ids.tolist()
         sizes: list[list[float]] = message.sizes_m.tolist()

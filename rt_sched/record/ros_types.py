@@ -66,12 +66,15 @@ class RosTypes:
         return seconds, nanoseconds
 
     def time(self, run_time_ns: int) -> Any:
+        """A builtin_interfaces/Time."""
         return self.types["builtin_interfaces/msg/Time"](*self.stamp(run_time_ns))
 
     def header(self, run_time_ns: int, frame_id: str) -> Any:
+        """A std_msgs/Header."""
         return self.types["std_msgs/msg/Header"](self.time(run_time_ns), frame_id)
 
     def vector(self, x: float, y: float, z: float) -> Any:
+        """A geometry_msgs/Vector3."""
         return self.types["geometry_msgs/msg/Vector3"](x, y, z)
 
     def quaternion(self, rotation: npt.NDArray[np.float64]) -> Any:
