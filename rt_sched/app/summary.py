@@ -195,7 +195,8 @@ def _arbiter(trace: Trace, watch: ReplayWatch) -> dict[str, Any]:
     for (time_ns, decision), end_ns in zip(watch.decisions, ends, strict=False):
         state_time_ns[decision.state.value] = state_time_ns.get(decision.state.value, 0) + end_ns - time_ns
         decisions[decision.selected] = decisions.get(decision.selected, 0) + 1
-    return {"state_time_ns": state_time_ns, "decisions": decisions}
+    first = next((time_ns for time_ns, decision in watch.decisions if decision.command.emergency), None)
+    return {"state_time_ns": state_time_ns, "decisions": decisions, "first_emergency_ns": first}
 
 
 def _notes(
