@@ -106,6 +106,8 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         )
         watch = ReplayWatch(system, timeline.samples)
         recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=timeline.origin_ns))
+        if poses := _sensor_poses(system, recording, mapping):
+            recorder.add_static_transforms("vehicle", poses)
         threads = request.threads or os.cpu_count() or 1
         progress.step("replaying")
         _replay(simulation, system, stages, recording, mapping, timeline, threads, watch, recorder, progress)
@@ -144,6 +146,25 @@ def _map_topics(system: System, recording: Recording) -> TopicMapping:
             f"{recording.path}: no topic belongs to a sensor of system {system.name}; topics in the recording: {topics}"
         )
     return mapping
+
+
+def _sensor_poses(
+    system: System, recording: Recording, mapping: TopicMapping
+) -> dict[str, tuple[tuple[float, float, float, float], ...]]:
+    """Frame of each sensor whose pose is known, by the name that its first readable message gives it -> pose."""
+    poses = {}
+    for sensor in system.sensors:
+        pose, topic = sensor.calibration.sensor_to_vehicle, mapping.sensor_to_topic.get(sensor.name)
+        if pose is None or topic is None:
+            continue
+        first = next((message for message in recording.messages([topic]) if message.problem is None), None)
+        try:
+            frame = recording.decode(first).frame_id if first else ""
+        except DataError:
+            continue
+        if frame:
+            poses[frame] = pose
+    return poses
 
 
 def _checked_plan(system: System, policy: str | None) -> Plan:
