@@ -129,6 +129,17 @@ def test_a_missing_model_ends_the_run_before_it_begins(cli, place, logs):
     assert not (place / "new").exists()
 
 
+def test_stages_that_do_not_fit_each_other_are_the_system_files_mistake(cli, place, logs):
+    text = cli("init", logs / "drive.mcap").out
+    (place / "system.yaml").write_text(
+        re.sub(r"(stage: pipelines.camera:Preprocess\n)", r"\1    parameters: {input_width: 320}\n", text)
+    )
+    ended = cli("replay", logs / "drive.mcap", "--system", "system.yaml", "-o", "run", code=2)
+    assert "the tensor float32[1, 3, 300, 320] does not fit the model" in ended.err
+    assert "set the preprocessing's input_width" in ended.err
+    assert not (place / "run").exists()
+
+
 def test_a_stage_that_breaks_is_a_defect_that_names_its_task(cli, place, logs):
     (place / "broken_stage.py").write_text(
         "from pipelines.imu import Integrate\n"
@@ -144,7 +155,12 @@ def test_a_stage_that_breaks_is_a_defect_that_names_its_task(cli, place, logs):
         code=4,
         prelude=f"import sys; sys.path.insert(0, {str(place)!r})",
     )
-    assert "stage broken_stage:Broken of task turn failed in job 20: ZeroDivisionError: no such luck" in ended.err
+    said = "stage broken_stage:Broken of task turn failed in job 20: ZeroDivisionError: no such luck"
+    found = re.search(rf"{said} \(traceback in (\S+)\)\n", ended.err)
+    assert found
+    log = Path(found[1])
+    assert "in process\n" in log.read_text()
+    log.unlink()
     assert ended.document["exit_code"] == 4
     assert not (place / "run").exists()
 
