@@ -105,7 +105,8 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             )
         )
         watch = ReplayWatch(system, timeline.samples)
-        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=timeline.origin_ns))
+        # A recording that counts from 0 may have been captured before that, where the file format has no times.
+        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=max(timeline.origin_ns, 0)))
         if poses := _sensor_poses(system, recording, mapping):
             recorder.add_static_transforms("vehicle", poses)
         threads = request.threads or os.cpu_count() or 1
@@ -120,6 +121,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             trace=trace,
             chains=chains,
             recording=recording,
+            recording_name=request.log,
             mapping=mapping,
             timeline=timeline,
             faults=faults,

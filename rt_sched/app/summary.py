@@ -28,12 +28,13 @@ def make_summary(
     trace: Trace,
     chains: Sequence[JudgedChain],
     recording: Recording,
+    recording_name: str,
     mapping: TopicMapping,
     timeline: Timeline,
     faults: Sequence[Fault],
     watch: ReplayWatch,
 ) -> dict[str, Any]:
-    """The document; `chains` from `judged_chains`."""
+    """The document; `chains` from `judged_chains`, `recording_name` as the user gave it."""
     tasks = measure_tasks(trace)
     topics = _topics(system, trace, recording, timeline, watch)
     chain_rows = [_chain(judged) for judged in chains]
@@ -47,7 +48,7 @@ def make_summary(
         "tier": "modelled",
         "system": system.name,
         "policy": plan.policy,
-        "recording": recording.path,
+        "recording": recording_name,
         "duration_ns": trace.horizon_ns,
         "tasks": [_task(task, statistics, watch) for task, statistics in zip(system.tasks, tasks, strict=True)],
         "chains": chain_rows,

@@ -2,6 +2,7 @@
 
 import struct
 
+import cli_runs
 import pytest
 from cli_runs import Run, by_name, write_log
 
@@ -102,3 +103,16 @@ def test_messages_that_cannot_be_decoded_are_counted_and_the_run_is_incomplete(c
     assert summary["status"] == "incomplete"
     assert by_name(summary["tasks"])["pre_lidar"]["without_data"] in (0, 5)
     assert any("refused" in note or "could not be read" in note for note in summary["notes"])
+
+
+def test_a_recording_that_counts_from_zero_and_has_no_stamps(cli, tmp_path, monkeypatch):
+    """As simulators write them: the first data was then captured before the recording's time 0."""
+    payload = cli_runs._payload
+    monkeypatch.setattr("cli_runs.EPOCH_NS", 0)
+    monkeypatch.setattr("cli_runs._payload", lambda kind, _, jpeg, random: payload(kind, 0, jpeg, random))
+    write_log(tmp_path / "log.mcap", seconds=0.5, imus={"/imu/data": 100})
+    cli("replay", "log.mcap", "-o", "run")
+    summary = Run(tmp_path / "run", None).summary
+    assert summary["recording"] == "log.mcap"
+    assert by_name(summary["topics"])["/imu/data"]["delivered"] == 50
+    assert any("without a capture stamp" in note for note in summary["notes"])
