@@ -5,6 +5,8 @@ from fractions import Fraction
 import pytest
 from cli_runs import Run, write_log
 
+from rt_sched.app.init import write_system_for
+
 KINDS = {
     "one camera": {"cameras": {"/camera/image_raw": 10}},
     "one lidar": {"lidars": {"/points": 10}},
@@ -46,7 +48,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_file_replays_unedited(cli, tmp_path, kind):
     log = write_log(tmp_path / "null.mcap", seconds=0.5, **KINDS[kind])
-    cli("init", log, "-o", "made.yaml")
+    write_system_for(str(log), salvage=False, output=tmp_path / "made.yaml", overwrite=False)
     run = Run(tmp_path / "run", cli("replay", log, "--system", "made.yaml", "-o", "run"))
     summary = run.summary
     assert summary["status"] == "ok", summary["reason"]
