@@ -10,12 +10,13 @@ import numpy as np
 from rt_sched.app.fault_outcomes import fault_outcomes
 from rt_sched.app.judged_chains import JudgedChain
 from rt_sched.app.replay_watch import ReplayWatch
+from rt_sched.app.run_status import Losses, run_status
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording
 from rt_sched.runtime.timeline import Timeline
 from rt_sched.trace.records import SampleStatus, Trace
 from rt_sched.trace.statistics import TaskStatistics, measure_processing_elements, measure_tasks
-from rt_sched.units import NS_PER_S, format_ms
+from rt_sched.units import NS_PER_S
 from sensors.mapping import TopicMapping
 
 SUMMARY_SCHEMA = "rt-sched/run-summary/1"
@@ -39,7 +40,19 @@ def make_summary(
     topics = _topics(system, trace, recording, timeline, watch)
     chain_rows = [_chain(judged) for judged in chains]
     fault_rows = fault_outcomes(system, faults, watch.decisions)
-    status, reason = _status(tasks, chain_rows, fault_rows, topics, recording)
+    until_ns = min((fault.time_ns for fault in faults), default=trace.horizon_ns + 1)
+    status, reason = run_status(
+        tasks={task.name: task.misses for task in tasks if task.misses},
+        chains=chain_rows,
+        faults=fault_rows,
+        losses=Losses(
+            damage=recording.damage,
+            messages=sum(topic["dropped"] + topic["undecodable"] for topic in topics),
+            refused_jobs=int(np.count_nonzero(trace.jobs.arrival_ns[watch.refused_rows] < until_ns)),
+            dropped_outputs=int(np.count_nonzero((trace.drops.message >= 0) & (trace.drops.time_ns < until_ns))),
+        ),
+        after_recording_ns=trace.horizon_ns - timeline.last_arrival_ns,
+    )
     return {
         "schema": SUMMARY_SCHEMA,
         "status": status,
@@ -95,6 +108,7 @@ def _chain(judged: JudgedChain) -> dict[str, Any]:
         "outputs": len(measured.output_ns),
         "samples": measured.samples,
         "lost": measured.lost,
+        "unreflected": measured.unreflected,
         "repeated": measured.repeated,
         "reaction_max_ns": measured.reaction.max_ns,
         "reaction_limit_ns": chain.max_reaction_ns,
@@ -150,42 +164,6 @@ def _topics(
             row["delivered"] = len(delivered_rows) - undecodable - dropped
         rows.append(row)
     return rows
-
-
-def _status(
-    tasks: Sequence[TaskStatistics],
-    chains: Sequence[dict[str, Any]],
-    faults: Sequence[dict[str, Any]],
-    topics: Sequence[dict[str, Any]],
-    recording: Recording,
-) -> tuple[str, str]:
-    """The worst thing that can be said of the run, in one sentence."""
-    missed = [task for task in tasks if task.misses]
-    if missed:
-        worst = max(missed, key=lambda task: task.misses)
-        total = sum(task.misses for task in missed)
-        return "deadline_miss", f"{total} jobs missed their deadline, {worst.misses} of them of task {worst.name}"
-    for kind in ("reaction", "latency", "data_age"):
-        for chain in chains:
-            value, limit = chain[f"{kind}_max_ns"], chain[f"{kind}_limit_ns"]
-            if value is not None and limit is not None and value > limit:
-                words = kind.replace("_", " ")
-                limits = f"{format_ms(value)} ms is over its limit of {format_ms(limit)} ms"
-                return "deadline_miss", f"chain {chain['name']}: {words} {limits}"
-    for fault in faults:
-        recovered, limit = fault["recovered_after_ns"], fault["recovery_limit_ns"]
-        if limit is not None and (recovered is None or recovered > limit):
-            how = "not recovered" if recovered is None else f"recovered after {format_ms(recovered)} ms"
-            return "deadline_miss", f"fault {fault['fault']}: {how}; the limit is {format_ms(limit)} ms"
-    silent = [chain["name"] for chain in chains if not chain["outputs"]]
-    lost = sum(topic["dropped"] + topic["undecodable"] for topic in topics)
-    if recording.damage:
-        return "incomplete", f"the recording is damaged: {recording.damage}"
-    if lost:
-        return "incomplete", f"{lost} recorded messages were dropped or could not be decoded"
-    if silent:
-        return "incomplete", f"no output on chain {', '.join(silent)}"
-    return "ok", "every mapped message was processed, every deadline and chain limit was met"
 
 
 def _arbiter(trace: Trace, watch: ReplayWatch) -> dict[str, Any]:

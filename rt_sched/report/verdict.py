@@ -91,7 +91,8 @@ class ChainPeak:
 def meaning(summary: Mapping[str, Any], results: Sequence[ChainResult]) -> Meaning:
     """The words for the run's status, with its reason where the summary gives one.
 
-    A deadline miss without a missed job is that of a chain. A status that is not known is shown as it is.
+    A deadline miss without a missed job is that of a chain or of a recovery. A status that is not known is shown as
+    it is.
     """
     status = str(summary.get("status", "unknown"))
     peak = tightest(chain_peaks(summary.get("chains") or (), results))
@@ -104,6 +105,8 @@ def meaning(summary: Mapping[str, Any], results: Sequence[ChainResult]) -> Meani
             f"{time_with_unit(peak.value_ns)}; the limit is {time_with_unit(peak.limit_ns)}.",
         )
     known = _known_meaning(status)
+    if status == "deadline_miss" and not _misses(summary):
+        known = replace(known, title="A limit was exceeded")
     reason = str(summary.get("reason") or "").strip()
     return replace(known, explanation=reason[:1].upper() + reason[1:].rstrip(".") + ".") if reason else known
 

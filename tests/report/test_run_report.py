@@ -164,7 +164,7 @@ def test_first_screen_names_the_tightest_chain_and_the_worst_task(html: str, qua
     ("status", "words"),
     [
         ("ok", "Every deadline was met"),
-        ("deadline_miss", "Deadlines were missed"),
+        ("deadline_miss", "A limit was exceeded"),
         ("assumption_violated", "An assumption did not hold"),
         ("bound_violated", "A bound was exceeded"),
         ("incomplete", "The run is incomplete"),
@@ -176,6 +176,12 @@ def test_status_is_said_in_words(quad_report: Any, status: str, words: str) -> N
     page = Page(render_run_report(replace(quad_report, summary={**quad_report.summary, "status": status})))
     assert words in page.text
     assert page.text.count("Every deadline was met") == (2 if status == "ok" else 0)
+
+
+def test_a_missed_job_is_a_missed_deadline(quad_report: Any) -> None:
+    tasks = [{**task, "misses": 1} for task in quad_report.summary["tasks"]]
+    summary = {**quad_report.summary, "status": "deadline_miss", "tasks": tasks}
+    assert "Deadlines were missed" in Page(render_run_report(replace(quad_report, summary=summary))).text
 
 
 def test_the_reason_of_the_summary_is_given(quad_report: Any) -> None:

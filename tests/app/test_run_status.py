@@ -1,0 +1,98 @@
+"""The status of a run names the worst that happened, and nothing that is missing passes as ok."""
+
+import pytest
+
+from rt_sched.app.run_status import Losses, run_status
+
+MS = 1_000_000
+AFTER_NS = 33 * MS
+
+
+def chain(**changes):
+    row = {"name": "brake", "path": ["front", "detect", "brake"], "outputs": 100, "unreflected": 1}
+    for kind in ("reaction", "latency", "data_age"):
+        row |= {f"{kind}_max_ns": 40 * MS, f"{kind}_limit_ns": 50 * MS}
+    return row | {"open_reaction_ns": 60 * MS, "judged_until_ns": None} | changes
+
+
+def fault(**changes):
+    return {"fault": "camera:front@1s", "recovered_after_ns": 80 * MS, "recovery_limit_ns": 100 * MS} | changes
+
+
+def status_of(*, tasks=None, chains=None, faults=(), losses=None):
+    return run_status(
+        tasks=tasks or {},
+        chains=[chain()] if chains is None else chains,
+        faults=faults,
+        losses=losses or Losses(),
+        after_recording_ns=AFTER_NS,
+    )
+
+
+def test_ok_when_nothing_is_late_and_nothing_is_missing():
+    assert status_of(faults=[fault()])[0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "reason"),
+    [
+        ({"tasks": {"a": 1, "b": 3}}, "deadline_miss", "4 jobs missed their deadline, 3 of them of task b"),
+        (
+            {"chains": [chain(latency_max_ns=51 * MS)]},
+            "deadline_miss",
+            "chain brake: latency 51.000 ms is over its limit of 50.000 ms",
+        ),
+        (
+            {"chains": [chain(open_reaction_ns=500 * MS, unreflected=14)]},
+            "deadline_miss",
+            "chain brake: no reaction for the last 467.000 ms; the limit is 50.000 ms",
+        ),
+        (
+            {"faults": [fault(recovered_after_ns=None)]},
+            "deadline_miss",
+            "fault camera:front@1s: not recovered; the limit is 100.000 ms",
+        ),
+        (
+            {"faults": [fault(recovered_after_ns=101 * MS)]},
+            "deadline_miss",
+            "fault camera:front@1s: recovered after 101.000 ms; the limit is 100.000 ms",
+        ),
+        ({"losses": Losses(damage="torn")}, "incomplete", "the recording is damaged: torn"),
+        ({"losses": Losses(messages=2)}, "incomplete", "2 recorded messages were dropped or could not be decoded"),
+        ({"losses": Losses(dropped_outputs=3)}, "incomplete", "3 messages between tasks were dropped"),
+        (
+            {"losses": Losses(refused_jobs=4)},
+            "incomplete",
+            "4 jobs published nothing, as a stage refused its input",
+        ),
+        (
+            {"chains": [chain(outputs=0, open_reaction_ns=None)]},
+            "incomplete",
+            "no output on chain brake",
+        ),
+        (
+            {"chains": [chain(open_reaction_ns=500 * MS, unreflected=0)]},
+            "incomplete",
+            "front delivered nothing in the last 467.000 ms, more than chain brake allows",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(changes, status, reason):
+    assert status_of(**changes) == (status, reason)
+
+
+def test_a_miss_comes_before_what_is_missing():
+    assert status_of(tasks={"a": 1}, losses=Losses(messages=1))[0] == "deadline_miss"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"open_reaction_ns": 50 * MS + AFTER_NS},
+        {"open_reaction_ns": 5000 * MS, "judged_until_ns": 1000 * MS},
+        {"open_reaction_ns": 5000 * MS, "reaction_limit_ns": None},
+    ],
+    ids=["exactly at the limit", "broken by a fault", "no limit"],
+)
+def test_waiting_at_the_end_that_no_limit_forbids_is_ok(changes):
+    assert status_of(chains=[chain(**changes)])[0] == "ok"
