@@ -21,7 +21,7 @@ from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.summary import make_summary
 from rt_sched.app.systems import stage_context, system_for
-from rt_sched.errors import ConfigError, DataError, Problem
+from rt_sched.errors import ConfigError, DataError, DeploymentError, Problem
 from rt_sched.lowering import check_plan, lower
 from rt_sched.messages import EncodedImage
 from rt_sched.model import Fault, Plan, System
@@ -128,7 +128,10 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             watch=watch,
         )
         manifest = make_manifest(
-            inputs=[(request.log, log), *([(request.system, system_path)] if request.system and system_path else [])],
+            inputs=[
+                (request.log, Path(recording.path)),
+                *([(request.system, system_path)] if request.system and system_path else []),
+            ],
             command=request.command,
             options={"seed": request.seed, "policy": plan.policy, "clock": "lockstep", "tier": "modelled"},
             schedule_sha256=schedule_sha256(trace),
@@ -261,6 +264,13 @@ def _write_folder(
         arbiter=watch.decisions,
         frames=annotated_frames(watch),
     )
-    (folder / "report.html").write_text(render_run_report(report), encoding="utf-8")
+    _write_text(folder / "report.html", render_run_report(report))
     for name, document in (("summary.json", summary), ("manifest.json", manifest)):
-        (folder / name).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        _write_text(folder / name, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def _write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DeploymentError(f"cannot write {path}: {error.strerror}") from error

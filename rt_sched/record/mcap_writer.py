@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
@@ -105,7 +106,9 @@ class OutputRecorder:
     def discard(self) -> None:
         """Give up: remove what was written. After `close` this does nothing."""
         if not self._file.closed:
-            self._file.close()
+            # What is still buffered fits on a full disk no better now than before, and is not wanted.
+            with suppress(OSError):
+                self._file.close()
             self._part.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:

@@ -178,6 +178,17 @@ def test_a_defect_of_the_tool_is_one_line_with_the_traceback_in_a_file(cli, logs
     log.unlink()
 
 
+@pytest.mark.parametrize("limit", (4_000, 12_000, 20_000, 28_000))
+def test_a_disk_that_is_full_is_named_and_nothing_is_left(cli, place, logs, limit):
+    """Whichever file of the run folder is the first that does not fit."""
+    prelude = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
+    (place / "system.yaml").write_text(SYSTEM)
+    before = contents(place)
+    ended = cli("replay", logs / "imu.mcap", "--system", "system.yaml", "-o", "run", code=2, prelude=prelude)
+    assert re.search(r"rt-sched: cannot write \S+/[a-z]+\.[a-z]+: File too large\n$", ended.err)
+    assert contents(place) == before
+
+
 def test_init_refuses_to_overwrite_unless_told(cli, tmp_path, logs):
     target = tmp_path / "mine.yaml"
     target.write_text("precious")

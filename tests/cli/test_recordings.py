@@ -1,6 +1,9 @@
 """Recordings that are damaged, or hold more or less than the system expects."""
 
+import hashlib
+import shutil
 import struct
+from pathlib import Path
 
 import cli_runs
 import pytest
@@ -116,3 +119,11 @@ def test_a_recording_that_counts_from_zero_and_has_no_stamps(cli, tmp_path, monk
     assert summary["recording"] == "log.mcap"
     assert by_name(summary["topics"])["/imu/data"]["delivered"] == 50
     assert any("without a capture stamp" in note for note in summary["notes"])
+
+
+def test_the_folder_of_a_ros_2_bag(cli, tmp_path, logs):
+    (tmp_path / "bag").mkdir()
+    copied = shutil.copy(logs / "imu.mcap", tmp_path / "bag" / "bag_0.mcap")
+    cli("replay", "bag", "-o", "run")
+    (read,) = Run(tmp_path / "run", None).read("manifest.json")["inputs"]
+    assert read == {"path": "bag", "sha256": hashlib.sha256(Path(copied).read_bytes()).hexdigest()}
