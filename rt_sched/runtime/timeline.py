@@ -7,8 +7,9 @@ is as old as its capture stamp says.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -64,9 +65,12 @@ class Timeline:
 
 @dataclass(slots=True)
 class _Stamps:
-    index: list[int]
-    log_ns: list[int]
-    capture_ns: list[int | None]
+    """Of one sensor's readable messages; `stamped` is 0 where `capture_ns` has no meaning."""
+
+    index: array[int] = field(default_factory=lambda: array("q"))
+    log_ns: array[int] = field(default_factory=lambda: array("q"))
+    capture_ns: array[int] = field(default_factory=lambda: array("q"))
+    stamped: array[int] = field(default_factory=lambda: array("b"))
     recorded: int = 0
     undecodable: int = 0
     first_problem: str | None = None
@@ -112,7 +116,7 @@ def build_timeline(recording: Recording, sensors: Sequence[Sensor], topic_of: Ma
 
 
 def _read_stamps(recording: Recording, topic_of: Mapping[str, str]) -> dict[str, _Stamps]:
-    stamps = {name: _Stamps([], [], []) for name in topic_of}
+    stamps = {name: _Stamps() for name in topic_of}
     by_topic = {topic: stamps[name] for name, topic in topic_of.items()}
     for message in recording.messages(list(by_topic)):
         gathered = by_topic[message.topic]
@@ -123,7 +127,8 @@ def _read_stamps(recording: Recording, topic_of: Mapping[str, str]) -> dict[str,
             continue
         gathered.index.append(message.index)
         gathered.log_ns.append(message.log_time_ns)
-        gathered.capture_ns.append(message.capture_time_ns)
+        gathered.capture_ns.append(message.capture_time_ns or 0)
+        gathered.stamped.append(message.capture_time_ns is not None)
     return stamps
 
 
@@ -131,8 +136,8 @@ def _place(sensor: Sensor, gathered: _Stamps, notes: list[str]) -> tuple[Int64, 
     """Capture, arrival and file index of the accepted messages of one sensor, and the counts of the others."""
     log = np.array(gathered.log_ns, np.int64)
     index = np.array(gathered.index, np.int64)
-    missing = np.array([c is None for c in gathered.capture_ns], bool)
-    capture = np.array([0 if c is None else c for c in gathered.capture_ns], np.int64)
+    missing = np.array(gathered.stamped, np.int8) == 0
+    capture = np.array(gathered.capture_ns, np.int64)
     if missing.any():
         notes.append(
             f"{sensor.name}: {int(missing.sum())} messages without a capture stamp; taken as log time minus the "
