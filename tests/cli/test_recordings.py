@@ -127,3 +127,28 @@ def test_the_folder_of_a_ros_2_bag(cli, tmp_path, logs):
     cli("replay", "bag", "-o", "run")
     (read,) = Run(tmp_path / "run", None).read("manifest.json")["inputs"]
     assert read == {"path": "bag", "sha256": hashlib.sha256(Path(copied).read_bytes()).hexdigest()}
+
+
+def test_the_end_of_the_recording_makes_no_data_old(cli, tmp_path):
+    """The run goes on until the last job's deadline, here for a second in which timed tasks find nothing new."""
+    write_log(tmp_path / "log.mcap", seconds=0.5, imus={"/imu/data": 100})
+    (tmp_path / "passing.py").write_text(
+        "from rt_sched.messages import EgoMotion\n"
+        "from rt_sched.ports import StageBase\n"
+        "class On(StageBase):\n"
+        "    inputs = outputs = {'ego': EgoMotion}\n"
+        "    def process(self, job, inputs): return dict(inputs)\n"
+    )
+    (tmp_path / "system.yaml").write_text(
+        ONE_IMU.replace("  turn_spare: {<<: *turn, inputs: {imu: spare}, parameters: {sensor: spare}}\n", "")
+        + """\
+  pass_on: {stage: "passing:On", runs_on: box.cpu, activation: {rate: 50Hz}, deadline: 1s,
+    inputs: {ego: {from: turn, edge: latest}}, execution: {bcet: 1ms, wcet: 2ms}}
+chains: {passed: {path: [imu, turn, pass_on], max_data_age: 100ms}}
+"""
+    )
+    prelude = f"import sys; sys.path.insert(0, {str(tmp_path)!r})"
+    cli("replay", "log.mcap", "--system", "system.yaml", "-o", "run", prelude=prelude)
+    (chain,) = Run(tmp_path / "run", None).summary["chains"]
+    assert 0 < chain["data_age_max_ns"] < 50_000_000
+    assert chain["outputs"] < 40
