@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rt_sched.lowering import lost_sensors
 from rt_sched.messages import ArbiterDecision, ArbiterState
-from rt_sched.model import Fault, FaultKind, System
+from rt_sched.model import Fault, FaultKind, SensorKind, System
 
 _COMMANDING = (ArbiterState.NOMINAL, ArbiterState.DEGRADED, ArbiterState.BACKUP)
 
 
 def fault_outcomes(
-    system: System, faults: Sequence[Fault], decisions: Sequence[tuple[int, ArbiterDecision]]
+    system: System,
+    faults: Sequence[Fault],
+    recorded: Collection[str],
+    decisions: Sequence[tuple[int, ArbiterDecision]],
 ) -> list[dict[str, Any]]:
-    """One row per fault, as seen in the arbiter's decisions.
+    """One row per fault, as seen in the arbiter's decisions. `recorded`: sensors that the recording holds.
 
     Detected: the first decision after the fault that newly names a lost sensor as stale, or whose state is worse than
     that of the last decision before the fault. Recovered: the first decision from then on after which every one, until
@@ -24,10 +27,10 @@ def fault_outcomes(
     rows = []
     for index, fault in enumerate(faults):
         end_ns = faults[index + 1].time_ns if index + 1 < len(faults) else None
-        silent = set(lost_sensors(system, [fault])) | _fed_by(system, fault)
+        silenced = (set(lost_sensors(system, [fault])) | _fed_by(system, fault)) & set(recorded)
         before = [decision for time_ns, decision in decisions if time_ns < fault.time_ns]
         state = before[-1].state if before else ArbiterState.STARTING
-        silent -= set(before[-1].stale_sensors) if before else set()
+        silent = silenced - set(before[-1].stale_sensors if before else ())
         detected = recovered = None
         for time_ns, decision in decisions:
             if time_ns < fault.time_ns or (end_ns is not None and fault.time_ns < end_ns <= time_ns):
@@ -44,16 +47,17 @@ def fault_outcomes(
                 "time_ns": fault.time_ns,
                 "detected_after_ns": detected,
                 "recovered_after_ns": recovered,
-                "recovery_limit_ns": _limit_ns(system, fault),
+                "recovery_limit_ns": _limit_ns(system, silenced),
             }
         )
     return rows
 
 
-def _limit_ns(system: System, fault: Fault) -> int | None:
-    """Cameras and devices must be recovered in time; a LiDAR's silence shows only when its next sweep is due."""
-    judged = fault.kind in (FaultKind.CAMERA, FaultKind.DEVICE)
-    return system.safety.recovery_limit_ns if system.safety and judged else None
+def _limit_ns(system: System, silenced: Collection[str]) -> int | None:
+    """The limit on recovery. Where only LiDARs fall silent there is none: that shows when the next sweep is due."""
+    kinds = {sensor.kind for sensor in system.sensors if sensor.name in silenced}
+    reported_only = bool(kinds) and kinds <= {SensorKind.LIDAR, SensorKind.IMU}
+    return None if reported_only or system.safety is None else system.safety.recovery_limit_ns
 
 
 def _worse(state: ArbiterState, before: ArbiterState) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from rt_sched import kernels
 from rt_sched.app.fault_args import parse_faults
 from rt_sched.app.judged_chains import JudgedChain, judged_chains
 from rt_sched.app.manifest import make_manifest
@@ -110,6 +111,8 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         if poses := _sensor_poses(system, recording, mapping):
             recorder.add_static_transforms("vehicle", poses)
         threads = request.threads or os.cpu_count() or 1
+        progress.step("loading the scheduling kernel, which the first run after an installation compiles")
+        kernels.warm_up()
         progress.step("replaying")
         _replay(simulation, system, stages, recording, mapping, timeline, threads, watch, recorder, progress)
         progress.step("writing the run folder")

@@ -39,7 +39,7 @@ def make_summary(
     tasks = measure_tasks(trace)
     topics = _topics(system, trace, recording, timeline, watch)
     chain_rows = [_chain(judged) for judged in chains]
-    fault_rows = fault_outcomes(system, faults, watch.decisions)
+    fault_rows = fault_outcomes(system, faults, mapping.sensor_to_topic.keys(), watch.decisions)
     until_ns = min((fault.time_ns for fault in faults), default=trace.horizon_ns + 1)
     status, reason = run_status(
         tasks={task.name: task.misses for task in tasks if task.misses},

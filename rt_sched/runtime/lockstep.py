@@ -18,6 +18,7 @@ from rt_sched.trace.records import SampleTable
 #: Messages published, by jobs or sensors, between two clean-ups of those that no edge holds any more.
 _CLEAN_UP_EVERY = 64
 
+_COLUMNS = ("kind", "task", "job", "message")
 _BINDING = frozenset({tables.EVENT_ARRIVAL, tables.EVENT_START, tables.EVENT_RESUME})
 _ENDING = frozenset({tables.EVENT_SKIP, tables.EVENT_ABORT, tables.EVENT_JOB_LOST})
 
@@ -37,7 +38,7 @@ def execute(
     """
     published = 0
     while (events := simulation.step()) is not None:
-        for kind, task, job, message in events[["kind", "task", "job", "message"]].tolist():
+        for kind, task, job, message in zip(*(events[name].tolist() for name in _COLUMNS), strict=True):
             if kind == tables.EVENT_SAMPLE:
                 sample = tables.FIRST_SAMPLE - message
                 while feed.position <= sample:

@@ -15,6 +15,7 @@ from rt_sched.messages import ArbiterDecision, ArbiterState, Command
 from rt_sched.model import Fault, FaultKind
 
 MS = 1_000_000
+RECORDED = frozenset({"rear", "left", "surround_left", "lidar_top"})
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def test_a_dual_homed_sensor_is_lost_with_the_last_of_its_devices(quad_orin):
 def test_detection_and_recovery_are_read_from_the_decisions(quad_orin):
     fault = Fault(FaultKind.CAMERA, "rear", 100 * MS)
     seen = decisions((90, ArbiterState.NOMINAL), (150, ArbiterState.NOMINAL), (160, ArbiterState.DEGRADED, "rear"))
-    (row,) = fault_outcomes(quad_orin, [fault], seen)
+    (row,) = fault_outcomes(quad_orin, [fault], RECORDED, seen)
     assert (row["detected_after_ns"], row["recovered_after_ns"]) == (60 * MS, 60 * MS)
     assert row["recovery_limit_ns"] == 100 * MS
 
@@ -85,7 +86,7 @@ def test_detection_and_recovery_are_read_from_the_decisions(quad_orin):
 def test_a_sensor_that_was_stale_before_does_not_detect_the_fault(quad_orin):
     fault = Fault(FaultKind.CAMERA, "rear", 100 * MS)
     stale = (ArbiterState.DEGRADED, "rear")
-    (row,) = fault_outcomes(quad_orin, [fault], decisions((90, *stale), (110, *stale), (200, *stale)))
+    (row,) = fault_outcomes(quad_orin, [fault], RECORDED, decisions((90, *stale), (110, *stale), (200, *stale)))
     assert (row["detected_after_ns"], row["recovered_after_ns"]) == (None, None)
 
 
@@ -93,9 +94,9 @@ def test_a_recovery_that_does_not_last_is_none(quad_orin):
     fault = Fault(FaultKind.DEVICE, "orin-1", 100 * MS)
     backup, risk = ArbiterState.BACKUP, ArbiterState.MINIMAL_RISK
     seen = decisions((90, ArbiterState.NOMINAL), (160, backup), (300, risk), (310, risk))
-    (row,) = fault_outcomes(quad_orin, [fault], seen)
+    (row,) = fault_outcomes(quad_orin, [fault], RECORDED, seen)
     assert (row["detected_after_ns"], row["recovered_after_ns"]) == (60 * MS, None)
-    (row,) = fault_outcomes(quad_orin, [fault], [*seen, *decisions((400, backup))])
+    (row,) = fault_outcomes(quad_orin, [fault], RECORDED, [*seen, *decisions((400, backup))])
     assert row["recovered_after_ns"] == 300 * MS
 
 
@@ -106,14 +107,19 @@ def test_the_next_fault_ends_what_is_asked_of_the_first(quad_orin):
         (150, ArbiterState.DEGRADED, "rear"),
         (250, ArbiterState.MINIMAL_RISK, "rear", "left"),
     )
-    first, second = fault_outcomes(quad_orin, faults, seen)
+    first, second = fault_outcomes(quad_orin, faults, RECORDED, seen)
     assert first["recovered_after_ns"] == 50 * MS
     assert (second["detected_after_ns"], second["recovered_after_ns"]) == (50 * MS, None)
 
 
 def test_a_lidar_is_reported_but_not_judged(quad_orin):
-    (row,) = fault_outcomes(quad_orin, [Fault(FaultKind.LIDAR, "lidar_top", 0)], [])
+    (row,) = fault_outcomes(quad_orin, [Fault(FaultKind.LIDAR, "lidar_top", 0)], RECORDED, [])
     assert row["recovery_limit_ns"] is None
+    device = Fault(FaultKind.DEVICE, "orin-4", 0)
+    (row,) = fault_outcomes(quad_orin, [device], {"lidar_top"}, [])
+    assert row["recovery_limit_ns"] is None
+    (row,) = fault_outcomes(quad_orin, [device], RECORDED, [])
+    assert row["recovery_limit_ns"] == 100 * MS
     without = dataclasses.replace(quad_orin, safety=None)
-    (row,) = fault_outcomes(without, [Fault(FaultKind.DEVICE, "orin-1", 0)], [])
+    (row,) = fault_outcomes(without, [Fault(FaultKind.DEVICE, "orin-1", 0)], RECORDED, [])
     assert row["recovery_limit_ns"] is None
