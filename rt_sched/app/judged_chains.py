@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -34,8 +35,16 @@ def judged_chains(
             continue
         until_ns = _broken_ns(system, chain, faults)
         counted = published if until_ns is None else published & (trace.jobs.finish_ns <= until_ns)
-        judged.append(JudgedChain(chain, _measured(trace, chain.path, counted), until_ns))
+        judged.append(JudgedChain(_limited(system, chain), _measured(trace, chain.path, counted), until_ns))
     return judged
+
+
+def _limited(system: System, chain: CauseEffectChain) -> CauseEffectChain:
+    """The chain with the command deadline as its latency limit, where it ends in a command and states none itself."""
+    safety = system.safety
+    if safety is None or chain.max_latency_ns is not None or chain.path[-1] != safety.arbiter:
+        return chain
+    return dataclasses.replace(chain, max_latency_ns=safety.command_deadline_ns)
 
 
 def _measured(trace: Trace, path: Sequence[str], counted: Bools) -> ChainMeasurement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,16 +29,18 @@ def run_status(
     chains: Sequence[Mapping[str, Any]],
     faults: Sequence[Mapping[str, Any]],
     losses: Losses,
+    arbiter_states: Collection[str],
     after_recording_ns: int,
 ) -> tuple[str, str]:
     """Status and reason. `tasks`: deadline misses of those that have any. `chains`, `faults`: rows of the summary.
 
-    `after_recording_ns`: from the last arrival of the recording to the end of the run, when no chain can react.
+    `arbiter_states`: those that it was in at any time. `after_recording_ns`: from the last arrival of the recording to
+    the end of the run, when no chain can react.
     """
     missed = _missed(tasks) or _over_limit(chains) or _stalled(chains, after_recording_ns) or _not_recovered(faults)
     if missed:
         return "deadline_miss", missed
-    lacking = _lacking(losses) or _silent(chains, after_recording_ns)
+    lacking = _lacking(losses) or _silent(chains, after_recording_ns) or _minimal_risk(arbiter_states, faults)
     if lacking:
         return "incomplete", lacking
     return "ok", "every mapped message was delivered, every deadline and chain limit was met"
@@ -98,6 +100,12 @@ def _lacking(losses: Losses) -> str | None:
         return f"{losses.dropped_outputs} messages between tasks were dropped"
     if losses.refused_jobs:
         return f"{losses.refused_jobs} jobs published nothing, as a stage refused its input"
+    return None
+
+
+def _minimal_risk(arbiter_states: Collection[str], faults: Sequence[Mapping[str, Any]]) -> str | None:
+    if "MINIMAL_RISK" in arbiter_states and not faults:
+        return "the arbiter went to MINIMAL_RISK without an injected fault: neither path had a command it could trust"
     return None
 
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from rt_sched.app.fault_outcomes import fault_outcomes
 from rt_sched.app.judged_chains import JudgedChain
+from rt_sched.app.message_fates import topic_rows
 from rt_sched.app.replay_watch import ReplayWatch
 from rt_sched.app.run_status import Losses, run_status
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording
 from rt_sched.runtime.timeline import Timeline
-from rt_sched.trace.records import SampleStatus, Trace
+from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import TaskStatistics, measure_processing_elements, measure_tasks
 from rt_sched.units import NS_PER_S
 from sensors.mapping import TopicMapping
@@ -37,7 +38,8 @@ def make_summary(
 ) -> dict[str, Any]:
     """The document; `chains` from `judged_chains`, `recording_name` as the user gave it."""
     tasks = measure_tasks(trace)
-    topics = _topics(system, trace, recording, timeline, watch)
+    first_fault_ns = min((fault.time_ns for fault in faults), default=None)
+    topics = topic_rows(system, trace, recording, timeline, watch.refused_samples, first_fault_ns)
     chain_rows = [_chain(judged) for judged in chains]
     fault_rows = fault_outcomes(system, faults, mapping.sensor_to_topic.keys(), watch.decisions)
     until_ns = min((fault.time_ns for fault in faults), default=trace.horizon_ns + 1)
@@ -51,6 +53,7 @@ def make_summary(
             refused_jobs=int(np.count_nonzero(trace.jobs.arrival_ns[watch.refused_rows] < until_ns)),
             dropped_outputs=int(np.count_nonzero((trace.drops.message >= 0) & (trace.drops.time_ns < until_ns))),
         ),
+        arbiter_states={decision.state.value for _, decision in watch.decisions},
         after_recording_ns=trace.horizon_ns - timeline.last_arrival_ns,
     )
     return {
@@ -131,41 +134,6 @@ def _detections(camera: str, watch: ReplayWatch) -> dict[str, Any]:
     return {"camera": camera, "frames": watch.frames[camera], "classes": classes}
 
 
-def _topics(
-    system: System,
-    trace: Trace,
-    recording: Recording,
-    timeline: Timeline,
-    watch: ReplayWatch,
-) -> list[dict[str, Any]]:
-    """One row per topic; recorded = delivered + dropped + undecodable + lost_to_faults + unmapped, always."""
-    sensor_index = {sensor.name: index for index, sensor in enumerate(system.sensors)}
-    dropped_samples = {-2 - int(message) for message in trace.drops.message if message < -1}
-    intake = {entry.topic: entry for entry in timeline.intake}
-    rows = []
-    for topic in recording.topics:
-        entry = intake.get(topic.name)
-        row = {"name": topic.name, "schema": topic.schema, "sensor": None, "recorded": topic.messages}
-        row |= {"delivered": 0, "dropped": 0, "undecodable": 0, "lost_to_faults": 0, "unmapped": 0}
-        if entry is None:
-            row["unmapped"] = topic.messages
-        else:
-            mine = trace.samples.sensor == sensor_index[entry.sensor]
-            lost = int(np.count_nonzero(mine & (trace.samples.status != SampleStatus.DELIVERED)))
-            delivered_rows = np.flatnonzero(mine & (trace.samples.status == SampleStatus.DELIVERED))
-            refused = watch.refused_samples
-            undecodable = sum(1 for sample in delivered_rows if int(sample) in refused)
-            dropped = sum(1 for s in delivered_rows if int(s) in dropped_samples and int(s) not in refused)
-            row["sensor"] = entry.sensor
-            row["recorded"] = entry.recorded
-            row["lost_to_faults"] = lost
-            row["dropped"] = dropped
-            row["undecodable"] = entry.undecodable + entry.quarantined + undecodable
-            row["delivered"] = len(delivered_rows) - undecodable - dropped
-        rows.append(row)
-    return rows
-
-
 def _arbiter(trace: Trace, watch: ReplayWatch) -> dict[str, Any]:
     """Time spent in each state, from the first decision to the end, and how often each source was chosen."""
     state_time_ns: dict[str, int] = {}
@@ -174,8 +142,8 @@ def _arbiter(trace: Trace, watch: ReplayWatch) -> dict[str, Any]:
     for (time_ns, decision), end_ns in zip(watch.decisions, ends, strict=False):
         state_time_ns[decision.state.value] = state_time_ns.get(decision.state.value, 0) + end_ns - time_ns
         decisions[decision.selected] = decisions.get(decision.selected, 0) + 1
-    first = next((time_ns for time_ns, decision in watch.decisions if decision.command.emergency), None)
-    return {"state_time_ns": state_time_ns, "decisions": decisions, "first_emergency_ns": first}
+    emergency = next((time_ns for time_ns, decision in watch.decisions if decision.command.emergency), None)
+    return {"state_time_ns": state_time_ns, "decisions": decisions, "first_emergency_ns": emergency}
 
 
 def _notes(

@@ -164,10 +164,10 @@ def _topic_table(summary: Mapping[str, Any]) -> Table:
     table = _columns(
         Table(title="Messages", title_justify="left", box=None, pad_edge=False),
         ("topic", "sensor"),
-        ("recorded", "delivered", "dropped", "undecodable", "lost to faults", "unmapped"),
+        ("recorded", "delivered", "unread", "dropped", "undecodable", "lost to faults", "unmapped"),
     )
     for topic in summary["topics"]:
-        counts = ("recorded", "delivered", "dropped", "undecodable", "lost_to_faults", "unmapped")
+        counts = ("recorded", "delivered", "unread", "dropped", "undecodable", "lost_to_faults", "unmapped")
         table.add_row(Text(topic["name"]), Text(topic["sensor"] or "–"), *(str(topic[key]) for key in counts))
     return table
 

@@ -19,14 +19,23 @@ def fault(**changes):
     return {"fault": "camera:front@1s", "recovered_after_ns": 80 * MS, "recovery_limit_ns": 100 * MS} | changes
 
 
-def status_of(*, tasks=None, chains=None, faults=(), losses=None):
+def status_of(*, tasks=None, chains=None, faults=(), losses=None, arbiter_states=("NOMINAL",)):
     return run_status(
         tasks=tasks or {},
         chains=[chain()] if chains is None else chains,
         faults=faults,
         losses=losses or Losses(),
+        arbiter_states=arbiter_states,
         after_recording_ns=AFTER_NS,
     )
+
+
+def test_minimal_risk_is_never_ok_unless_a_fault_was_injected():
+    risk = ("STARTING", "MINIMAL_RISK")
+    status, reason = status_of(arbiter_states=risk)
+    assert status == "incomplete"
+    assert "MINIMAL_RISK without an injected fault" in reason
+    assert status_of(arbiter_states=risk, faults=[fault()])[0] == "ok"
 
 
 def test_ok_when_nothing_is_late_and_nothing_is_missing():
