@@ -21,19 +21,22 @@ def fault_outcomes(
     """One row per fault, as seen in the arbiter's decisions. `recorded`: sensors that the recording holds.
 
     Detected: the first decision after the fault that newly names a lost sensor as stale, or whose state is worse than
-    that of the last decision before the fault. Recovered: the first decision from then on after which every one, until
-    the next fault or the end of the run, is a valid command of a path that works.
+    that of the last decision before the fault. Recovered: the first decision from then on after which every one is a
+    valid command of a path that works, until the end of the run or the next fault (one that comes within the limit for
+    recovery is suffered together with this one). A fault while the arbiter is still starting is not judged.
     """
     rows = []
     for index, fault in enumerate(faults):
-        end_ns = faults[index + 1].time_ns if index + 1 < len(faults) else None
         silenced = (set(lost_sensors(system, [fault])) | _fed_by(system, fault)) & set(recorded)
         before = [decision for time_ns, decision in decisions if time_ns < fault.time_ns]
         state = before[-1].state if before else ArbiterState.STARTING
+        limit_ns = None if state is ArbiterState.STARTING else _limit_ns(system, silenced)
+        together_ns = fault.time_ns + max(limit_ns or 0, 1)
+        end_ns = next((later.time_ns for later in faults[index + 1 :] if later.time_ns >= together_ns), None)
         silent = silenced - set(before[-1].stale_sensors if before else ())
         detected = recovered = None
         for time_ns, decision in decisions:
-            if time_ns < fault.time_ns or (end_ns is not None and fault.time_ns < end_ns <= time_ns):
+            if time_ns < fault.time_ns or (end_ns is not None and end_ns <= time_ns):
                 continue
             if detected is None and (silent & set(decision.stale_sensors) or _worse(decision.state, state)):
                 detected = time_ns - fault.time_ns
@@ -47,7 +50,7 @@ def fault_outcomes(
                 "time_ns": fault.time_ns,
                 "detected_after_ns": detected,
                 "recovered_after_ns": recovered,
-                "recovery_limit_ns": _limit_ns(system, silenced),
+                "recovery_limit_ns": limit_ns,
             }
         )
     return rows

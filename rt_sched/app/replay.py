@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from rt_sched import kernels
-from rt_sched.app.fault_args import parse_faults
+from rt_sched.app.fault_args import check_fault_times, parse_faults
 from rt_sched.app.judged_chains import JudgedChain, judged_chains
 from rt_sched.app.manifest import make_manifest
 from rt_sched.app.replay_frames import annotated_frames
@@ -23,7 +24,7 @@ from rt_sched.app.stages import ImportedStages
 from rt_sched.app.summary import make_summary
 from rt_sched.app.systems import stage_context, system_for
 from rt_sched.errors import ConfigError, DataError, DeploymentError, Problem
-from rt_sched.lowering import check_plan, lower
+from rt_sched.lowering import Role, check_plan, input_role, lower
 from rt_sched.messages import EncodedImage
 from rt_sched.model import Fault, Plan, System
 from rt_sched.planner import POLICIES, make_plan
@@ -93,6 +94,8 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         plan = _checked_plan(system, request.policy)
         folder = stack.enter_context(RunFolder(target)).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
+        horizon_ns = _horizon_ns(system, timeline)
+        check_fault_times(faults, horizon_ns)
         progress.step("starting the stages")
         stages = stack.enter_context(_started(system, stages_known))
         simulation = Simulation(
@@ -102,7 +105,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
                 timeline.samples,
                 seed=request.seed,
                 faults=faults,
-                horizon_ns=_horizon_ns(system, timeline),
+                horizon_ns=horizon_ns,
             )
         )
         watch = ReplayWatch(system, timeline.samples)
@@ -184,8 +187,23 @@ def _checked_plan(system: System, policy: str | None) -> Plan:
 
 
 def _horizon_ns(system: System, timeline: Timeline) -> int:
-    """Long enough for the jobs of the last samples to meet their deadlines."""
-    return timeline.last_arrival_ns + max(task.deadline_ns for task in system.tasks) + 1
+    """The end of the run: the last arrival and room for the jobs that follow from it.
+
+    Room is the largest deadline, but no more than three times the longest path of worst-case execution times: clocks
+    go on meanwhile, and what they would do long after the recording says nothing about the drive.
+    """
+    tasks = {task.name: task for task in system.tasks}
+
+    @cache
+    def path_ns(name: str) -> int:
+        if name not in tasks:
+            return 0
+        task = tasks[name]
+        activating = [port for port in task.inputs if input_role(task.activation, port) is not Role.READ]
+        return task.execution.wcet_ns + max((path_ns(port.source) for port in activating), default=0)
+
+    room_ns = min(max(task.deadline_ns for task in system.tasks), 3 * max(map(path_ns, tasks)))
+    return timeline.last_arrival_ns + room_ns + 1
 
 
 @contextmanager

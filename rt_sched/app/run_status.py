@@ -38,6 +38,7 @@ def run_status(
     the end of the run, when no chain can react.
     """
     missed = _missed(tasks) or _over_limit(chains) or _stalled(chains, after_recording_ns) or _not_recovered(faults)
+    missed = missed or _nobody_commands(arbiter_states)
     if missed:
         return "deadline_miss", missed
     lacking = _lacking(losses) or _silent(chains, after_recording_ns) or _minimal_risk(arbiter_states, faults)
@@ -103,6 +104,10 @@ def _lacking(losses: Losses) -> str | None:
     return None
 
 
+def _nobody_commands(arbiter_states: Collection[str]) -> str | None:
+    return "no command any more: the arbiter was lost with its device" if "SILENT" in arbiter_states else None
+
+
 def _minimal_risk(arbiter_states: Collection[str], faults: Sequence[Mapping[str, Any]]) -> str | None:
     if "MINIMAL_RISK" in arbiter_states and not faults:
         return "the arbiter went to MINIMAL_RISK without an injected fault: neither path had a command it could trust"
@@ -110,7 +115,7 @@ def _minimal_risk(arbiter_states: Collection[str], faults: Sequence[Mapping[str,
 
 
 def _silent(chains: Sequence[Mapping[str, Any]], after_recording_ns: int) -> str | None:
-    without_output = [chain["name"] for chain in chains if not chain["outputs"]]
+    without_output = [c["name"] for c in chains if not c["outputs"] and c["judged_until_ns"] is None]
     if without_output:
         return f"no output on chain {', '.join(without_output)}"
     for chain in chains:

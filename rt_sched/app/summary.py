@@ -12,6 +12,7 @@ from rt_sched.app.judged_chains import JudgedChain
 from rt_sched.app.message_fates import topic_rows
 from rt_sched.app.replay_watch import ReplayWatch
 from rt_sched.app.run_status import Losses, run_status
+from rt_sched.lowering import lost_devices
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording
 from rt_sched.runtime.timeline import Timeline
@@ -43,6 +44,7 @@ def make_summary(
     chain_rows = [_chain(judged) for judged in chains]
     fault_rows = fault_outcomes(system, faults, mapping.sensor_to_topic.keys(), watch.decisions)
     until_ns = min((fault.time_ns for fault in faults), default=trace.horizon_ns + 1)
+    arbiter = _arbiter(system, trace, faults, watch)
     status, reason = run_status(
         tasks={task.name: task.misses for task in tasks if task.misses},
         chains=chain_rows,
@@ -53,7 +55,7 @@ def make_summary(
             refused_jobs=int(np.count_nonzero(trace.jobs.arrival_ns[watch.refused_rows] < until_ns)),
             dropped_outputs=int(np.count_nonzero((trace.drops.message >= 0) & (trace.drops.time_ns < until_ns))),
         ),
-        arbiter_states={decision.state.value for _, decision in watch.decisions},
+        arbiter_states=arbiter["state_time_ns"],
         after_recording_ns=trace.horizon_ns - timeline.last_arrival_ns,
     )
     return {
@@ -73,7 +75,7 @@ def make_summary(
             {"name": pe.name, "processors": pe.processors, "utilisation": round(pe.utilisation, 9)}
             for pe in measure_processing_elements(trace)
         ],
-        "arbiter": _arbiter(trace, watch),
+        "arbiter": arbiter,
         "detections": [_detections(sensor.name, watch) for sensor in system.sensors if watch.frames[sensor.name]],
         "faults": fault_rows,
         "notes": _notes(system, chains, mapping, timeline, recording, watch),
@@ -134,14 +136,21 @@ def _detections(camera: str, watch: ReplayWatch) -> dict[str, Any]:
     return {"camera": camera, "frames": watch.frames[camera], "classes": classes}
 
 
-def _arbiter(trace: Trace, watch: ReplayWatch) -> dict[str, Any]:
-    """Time spent in each state, from the first decision to the end, and how often each source was chosen."""
+def _arbiter(system: System, trace: Trace, faults: Sequence[Fault], watch: ReplayWatch) -> dict[str, Any]:
+    """Time spent in each state, from the first decision to the end, and how often each source was chosen.
+
+    SILENT: from the loss of the arbiter's own device on, when nobody commands.
+    """
     state_time_ns: dict[str, int] = {}
     decisions: dict[str, int] = {}
-    ends = [time_ns for time_ns, _ in watch.decisions[1:]] + [trace.horizon_ns]
+    devices = {task.pe[0] for task in system.tasks if system.safety and task.name == system.safety.arbiter}
+    silent_ns = min((ns for device, ns in lost_devices(faults).items() if device in devices), default=trace.horizon_ns)
+    ends = [time_ns for time_ns, _ in watch.decisions[1:]] + [silent_ns]
     for (time_ns, decision), end_ns in zip(watch.decisions, ends, strict=False):
         state_time_ns[decision.state.value] = state_time_ns.get(decision.state.value, 0) + end_ns - time_ns
         decisions[decision.selected] = decisions.get(decision.selected, 0) + 1
+    if silent_ns < trace.horizon_ns:
+        state_time_ns["SILENT"] = trace.horizon_ns - silent_ns
     emergency = next((time_ns for time_ns, decision in watch.decisions if decision.command.emergency), None)
     return {"state_time_ns": state_time_ns, "decisions": decisions, "first_emergency_ns": emergency}
 

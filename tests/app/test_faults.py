@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from rt_sched.app.fault_args import parse_faults
+from rt_sched.app.fault_args import check_fault_times, parse_faults
 from rt_sched.app.fault_outcomes import fault_outcomes
 from rt_sched.app.shipped import shipped_files
 from rt_sched.app.stages import ImportedStages
@@ -113,13 +113,42 @@ def test_the_next_fault_ends_what_is_asked_of_the_first(quad_orin):
 
 
 def test_a_lidar_is_reported_but_not_judged(quad_orin):
-    (row,) = fault_outcomes(quad_orin, [Fault(FaultKind.LIDAR, "lidar_top", 0)], RECORDED, [])
-    assert row["recovery_limit_ns"] is None
-    device = Fault(FaultKind.DEVICE, "orin-4", 0)
-    (row,) = fault_outcomes(quad_orin, [device], {"lidar_top"}, [])
-    assert row["recovery_limit_ns"] is None
-    (row,) = fault_outcomes(quad_orin, [device], RECORDED, [])
-    assert row["recovery_limit_ns"] == 100 * MS
+    started = decisions((10, ArbiterState.NOMINAL))
+    for fault, recorded, limit_ns in (
+        (Fault(FaultKind.LIDAR, "lidar_top", 20 * MS), RECORDED, None),
+        (Fault(FaultKind.DEVICE, "orin-4", 20 * MS), {"lidar_top"}, None),
+        (Fault(FaultKind.DEVICE, "orin-4", 20 * MS), RECORDED, 100 * MS),
+        (Fault(FaultKind.DEVICE, "orin-1", 20 * MS), RECORDED, 100 * MS),
+    ):
+        (row,) = fault_outcomes(quad_orin, [fault], recorded, started)
+        assert row["recovery_limit_ns"] == limit_ns
     without = dataclasses.replace(quad_orin, safety=None)
-    (row,) = fault_outcomes(without, [Fault(FaultKind.DEVICE, "orin-1", 0)], RECORDED, [])
+    (row,) = fault_outcomes(without, [Fault(FaultKind.DEVICE, "orin-1", 20 * MS)], RECORDED, started)
     assert row["recovery_limit_ns"] is None
+
+
+def test_a_fault_before_the_arbiter_has_started_is_not_judged(quad_orin):
+    fault = Fault(FaultKind.CAMERA, "rear", 20 * MS)
+    seen = decisions((10, ArbiterState.STARTING), (300, ArbiterState.DEGRADED, "rear"))
+    (row,) = fault_outcomes(quad_orin, [fault], RECORDED, seen)
+    assert (row["detected_after_ns"], row["recovery_limit_ns"]) == (280 * MS, None)
+
+
+def test_faults_within_one_recovery_limit_are_suffered_together(quad_orin):
+    faults = [Fault(FaultKind.DEVICE, "orin-1", 100 * MS), Fault(FaultKind.CAMERA, "rear", 110 * MS)]
+    seen = decisions((90, ArbiterState.NOMINAL), (160, ArbiterState.BACKUP), (170, ArbiterState.BACKUP, "rear"))
+    first, second = fault_outcomes(quad_orin, faults, RECORDED, seen)
+    assert first["recovered_after_ns"] == 60 * MS
+    assert second["recovered_after_ns"] == 50 * MS
+
+
+def test_the_same_fault_twice_counts_once(quad_orin):
+    assert len(parse_faults(["camera:rear@1s", "camera:rear@1000ms"], quad_orin)) == 1
+
+
+def test_a_fault_after_the_run_is_refused(quad_orin):
+    faults = parse_faults(["camera:rear@1s", "device:orin-1@9s"], quad_orin)
+    check_fault_times(faults, 10_000 * MS)
+    with pytest.raises(ConfigError, match=r"device:orin-1@9s: the run ends at 2s") as caught:
+        check_fault_times(faults, 2_000 * MS)
+    assert len(caught.value.problems) == 1

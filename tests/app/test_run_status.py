@@ -30,6 +30,16 @@ def status_of(*, tasks=None, chains=None, faults=(), losses=None, arbiter_states
     )
 
 
+def test_an_arbiter_that_died_is_never_ok():
+    status, reason = status_of(arbiter_states=("NOMINAL", "SILENT"), faults=[fault()])
+    assert status == "deadline_miss"
+    assert "no command any more" in reason
+
+
+def test_a_chain_that_a_fault_broke_before_its_first_output_is_not_incomplete():
+    assert status_of(chains=[chain(outputs=0, judged_until_ns=0)], faults=[fault()])[0] == "ok"
+
+
 def test_minimal_risk_is_never_ok_unless_a_fault_was_injected():
     risk = ("STARTING", "MINIMAL_RISK")
     status, reason = status_of(arbiter_states=risk)
