@@ -24,12 +24,13 @@ def topic_rows(
     refused_samples: Collection[int],
     first_fault_ns: int | None,
 ) -> list[dict[str, Any]]:
-    """One row per topic; recorded = delivered + unread + dropped + undecodable + lost_to_faults + unmapped, always.
+    """One row per topic; `recorded` is the sum of all other counts of its row, always.
 
     `delivered`: read by a job. `unread`: reached its readers' registers, but a newer message came before they looked
     (or the run ended, or no task reads the sensor). `dropped`: lost by a full queue or without a partner, on any edge.
-    `undecodable`: quarantined, unreadable or refused. `lost_to_faults`: by an injected fault. `refused_samples`: rows
-    of the sample table.
+    `undecodable`: unreadable or refused. `quarantined`: not replayed, as its stamps jump or step back.
+    `lost_to_faults`: by an injected fault. `unmapped`: of a topic without a sensor. `refused_samples`: rows of the
+    sample table.
     """
     fates = _fates(trace, refused_samples, first_fault_ns)
     index_of = {sensor.name: index for index, sensor in enumerate(system.sensors)}
@@ -37,7 +38,7 @@ def topic_rows(
     rows = []
     for topic in recording.topics:
         row: dict[str, Any] = {"name": topic.name, "schema": topic.schema, "sensor": None, "recorded": topic.messages}
-        row |= dict.fromkeys(fates, 0) | {"unmapped": 0}
+        row |= dict.fromkeys(fates, 0) | {"quarantined": 0, "unmapped": 0}
         entry = intake.get(topic.name)
         if entry is None:
             row["unmapped"] = topic.messages
@@ -49,8 +50,8 @@ def topic_rows(
 
 def _counts(fates: dict[str, Bools], mine: Bools, entry: SensorIntake) -> dict[str, Any]:
     counts = {fate: int(np.count_nonzero(mine & members)) for fate, members in fates.items()}
-    counts["undecodable"] += entry.undecodable + entry.quarantined
-    return {"sensor": entry.sensor, "recorded": entry.recorded, **counts}
+    counts["undecodable"] += entry.undecodable
+    return {"sensor": entry.sensor, "recorded": entry.recorded, **counts, "quarantined": entry.quarantined}
 
 
 def _fates(trace: Trace, refused_samples: Collection[int], first_fault_ns: int | None) -> dict[str, Bools]:

@@ -14,11 +14,13 @@ class Losses:
     """What is missing from a run. What came after a fault was injected is not counted, the fault may be its cause.
 
     `damage`: of the recording, None when it is whole. `messages`: recorded ones that were dropped or not decoded, ever.
+    `quarantined`: recorded ones that were not replayed, as their stamps jump or step back.
     `refused_jobs`: completed jobs without output, as a stage refused its input. `dropped_outputs`: of jobs, on edges.
     """
 
     damage: str | None = None
     messages: int = 0
+    quarantined: int = 0
     refused_jobs: int = 0
     dropped_outputs: int = 0
 
@@ -96,7 +98,10 @@ def _lacking(losses: Losses) -> str | None:
     if losses.damage:
         return f"the recording is damaged: {losses.damage}"
     if losses.messages:
-        return f"{losses.messages} recorded messages were dropped or could not be decoded"
+        more = f", {losses.quarantined} were quarantined" if losses.quarantined else ""
+        return f"{losses.messages} recorded messages were dropped or could not be decoded{more}"
+    if losses.quarantined:
+        return f"{losses.quarantined} recorded messages were quarantined, as their stamps jump or step back"
     if losses.dropped_outputs:
         return f"{losses.dropped_outputs} messages between tasks were dropped"
     if losses.refused_jobs:

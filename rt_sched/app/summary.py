@@ -52,6 +52,7 @@ def make_summary(
         losses=Losses(
             damage=recording.damage,
             messages=sum(topic["dropped"] + topic["undecodable"] for topic in topics),
+            quarantined=sum(topic["quarantined"] for topic in topics),
             refused_jobs=int(np.count_nonzero(trace.jobs.arrival_ns[watch.refused_rows] < until_ns)),
             dropped_outputs=int(np.count_nonzero((trace.drops.message >= 0) & (trace.drops.time_ns < until_ns))),
         ),

@@ -161,13 +161,14 @@ def _task_table(summary: Mapping[str, Any]) -> Table:
 
 
 def _topic_table(summary: Mapping[str, Any]) -> Table:
+    quarantined = ("quarantined",) if any(topic["quarantined"] for topic in summary["topics"]) else ()
+    counts = ("recorded", "delivered", "unread", "dropped", "undecodable", *quarantined, "lost_to_faults", "unmapped")
     table = _columns(
         Table(title="Messages", title_justify="left", box=None, pad_edge=False),
         ("topic", "sensor"),
-        ("recorded", "delivered", "unread", "dropped", "undecodable", "lost to faults", "unmapped"),
+        tuple(count.replace("_", " ") for count in counts),
     )
     for topic in summary["topics"]:
-        counts = ("recorded", "delivered", "unread", "dropped", "undecodable", "lost_to_faults", "unmapped")
         table.add_row(Text(topic["name"]), Text(topic["sensor"] or "–"), *(str(topic[key]) for key in counts))
     return table
 

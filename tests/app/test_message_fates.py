@@ -56,7 +56,7 @@ def fates(text, *, faults=(), refused=(), count=20):
     simulation.run()
     first = min((fault.time_ns for fault in faults), default=None)
     imu, other = topic_rows(system, simulation.trace(), FakeRecording(), timeline, refused, first)
-    parts = ("delivered", "unread", "dropped", "undecodable", "lost_to_faults", "unmapped")
+    parts = ("delivered", "unread", "dropped", "undecodable", "quarantined", "lost_to_faults", "unmapped")
     for row in (imu, other):
         assert sum(row[part] for part in parts) == row["recorded"]
     assert other["unmapped"] == 4
@@ -65,7 +65,7 @@ def fates(text, *, faults=(), refused=(), count=20):
 
 def test_a_task_that_keeps_up_reads_everything():
     row = fates(SYSTEM % ("near.mcu", ""))
-    assert (row["delivered"], row["undecodable"], row["unread"]) == (20, 3, 0)
+    assert (row["delivered"], row["undecodable"], row["quarantined"], row["unread"]) == (20, 2, 1, 0)
 
 
 def test_a_slow_clock_leaves_messages_unread():
@@ -81,7 +81,7 @@ def test_what_only_a_lost_device_read_is_lost_to_the_fault():
 
 def test_refused_samples_are_undecodable_and_not_delivered_as_well():
     row = fates(SYSTEM % ("near.mcu", ""), refused={0, 7})
-    assert (row["delivered"], row["undecodable"]) == (18, 5)
+    assert (row["delivered"], row["undecodable"], row["quarantined"]) == (18, 4, 1)
 
 
 @settings(max_examples=30, deadline=None)
@@ -101,4 +101,4 @@ def test_every_message_has_one_fate(device, rate, lost, refused):
 
 def test_the_table_of_a_run_without_samples_is_empty():
     row = fates(SYSTEM % ("near.mcu", ""), count=0)
-    assert (row["delivered"], row["undecodable"]) == (0, 3)
+    assert (row["delivered"], row["undecodable"], row["quarantined"]) == (0, 2, 1)

@@ -78,6 +78,16 @@ def test_ok_when_nothing_is_late_and_nothing_is_missing():
         ),
         ({"losses": Losses(damage="torn")}, "incomplete", "the recording is damaged: torn"),
         ({"losses": Losses(messages=2)}, "incomplete", "2 recorded messages were dropped or could not be decoded"),
+        (
+            {"losses": Losses(quarantined=3)},
+            "incomplete",
+            "3 recorded messages were quarantined, as their stamps jump or step back",
+        ),
+        (
+            {"losses": Losses(messages=2, quarantined=3)},
+            "incomplete",
+            "2 recorded messages were dropped or could not be decoded, 3 were quarantined",
+        ),
         ({"losses": Losses(dropped_outputs=3)}, "incomplete", "3 messages between tasks were dropped"),
         (
             {"losses": Losses(refused_jobs=4)},

@@ -31,7 +31,7 @@ def test_losses_are_counted_and_are_not_incompleteness(replay_with, fault):
     run = replay_with(fault)
     assert run.summary["status"] != "incomplete"
     for topic in run.summary["topics"]:
-        parts = ("delivered", "unread", "dropped", "undecodable", "lost_to_faults", "unmapped")
+        parts = ("delivered", "unread", "dropped", "undecodable", "quarantined", "lost_to_faults", "unmapped")
         assert topic["recorded"] == sum(topic[part] for part in parts), topic
 
 

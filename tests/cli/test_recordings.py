@@ -67,7 +67,7 @@ def test_what_is_intact_is_replayed_on_request_and_the_run_is_incomplete(cli, tm
     assert any(note.startswith("salvaged: ") for note in run.summary["notes"])
     (topic,) = run.summary["topics"]
     assert 0 < topic["delivered"] < 50
-    parts = ("delivered", "unread", "dropped", "undecodable", "lost_to_faults", "unmapped")
+    parts = ("delivered", "unread", "dropped", "undecodable", "quarantined", "lost_to_faults", "unmapped")
     assert topic["recorded"] == sum(topic[part] for part in parts)
 
 

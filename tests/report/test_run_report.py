@@ -240,6 +240,16 @@ def test_every_recorded_message_is_accounted_for(quad_report: Any) -> None:
     assert "of 130 recorded; 3 dropped, 2 undecodable, 75 lost to faults, 10 not used" in page.text
 
 
+def test_quarantined_messages_have_a_column_and_a_word_on_the_first_screen(quad_report: Any) -> None:
+    topics = [{"name": "/a", "recorded": 9, "delivered": 5, "dropped": 0, "undecodable": 0, "quarantined": 4}]
+    html = render_run_report(replace(quad_report, summary={**quad_report.summary, "topics": topics}))
+    page = Page(html)
+    assert page.cells_of("Topic")[0][1:] == ["Recorded", "Delivered", "Dropped", "Undecodable", "Quarantined"]
+    assert page.cells_of("/a")[0][1:] == ["9", "5", "0", "0", "4"]
+    assert "of 9 recorded; 0 dropped, 0 undecodable, 4 quarantined" in page.text
+    assert '<td class="n bad" data-v="4">4</td>' in html
+
+
 def test_tasks_are_coloured_by_stage_unless_told_otherwise(quad_report: Any) -> None:
     from rt_sched.report.sections import legend
 
