@@ -10,6 +10,7 @@ import numpy as np
 from rt_sched.app.fault_outcomes import fault_outcomes
 from rt_sched.app.judged_chains import JudgedChain
 from rt_sched.app.message_fates import topic_rows
+from rt_sched.app.reasons import choices_once
 from rt_sched.app.replay_watch import ReplayWatch
 from rt_sched.app.run_status import Losses, run_status
 from rt_sched.lowering import lost_devices
@@ -175,15 +176,18 @@ def _notes(
     notes.extend(str(match) for match in (*mapping.ambiguous, *mapping.wrong_kind))
     if recording.damage:
         notes.append(f"salvaged: {recording.damage}")
-    notes.extend(
+    refused = [
         f"{entry.sensor}: {entry.undecodable} messages could not be read, first: {entry.first_problem}"
         for entry in timeline.intake
         if entry.first_problem
+    ]
+    refused.extend(
+        f"{sensor}: {count} messages were refused, first: {watch.reasons[sensor]}"
+        for sensor, count in watch.undecodable.items()
     )
-    for sensor, count in watch.undecodable.items():
-        notes.append(f"{sensor}: {count} messages were refused, first: {watch.reasons[sensor]}")
-    for task in system.tasks:
-        if watch.refused_jobs[task.name]:
-            count = watch.refused_jobs[task.name]
-            notes.append(f"{task.name}: {count} jobs published nothing, first: {watch.reasons[task.name]}")
-    return notes
+    refused.extend(
+        f"{task.name}: {watch.refusals[task.name]} jobs published nothing, first: {watch.reasons[task.name]}"
+        for task in system.tasks
+        if watch.refusals[task.name]
+    )
+    return [*notes, *choices_once(refused)]

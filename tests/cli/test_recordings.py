@@ -6,8 +6,11 @@ import struct
 from pathlib import Path
 
 import cli_runs
+import numpy as np
 import pytest
 from cli_runs import Run, by_name, write_log
+
+from sensors.scene.mcap_file import McapFile
 
 ONE_IMU = """\
 rt_sched: 1
@@ -106,6 +109,49 @@ def test_messages_that_cannot_be_decoded_are_counted_and_the_run_is_incomplete(c
     assert summary["status"] == "incomplete"
     assert by_name(summary["tasks"])["pre_lidar"]["without_data"] in (0, 5)
     assert any("refused" in note or "could not be read" in note for note in summary["notes"])
+
+
+def test_a_sensor_with_a_problem_has_one_note_whatever_its_tasks_lacked(cli, tmp_path):
+    log = write_log(tmp_path / "log.mcap", seconds=0.6, cameras={"/front": 10, "/rear": 10}, broken_every=3)
+    summary = cli("replay", log, "--json", code=3).document
+    assert by_name(summary["tasks"])["infer_front"]["without_data"] == 2
+    for camera in ("front", "rear"):
+        assert [note for note in summary["notes"] if camera in note] == [
+            note for note in summary["notes"] if note.startswith(f"{camera}: 2 messages were refused, first: ")
+        ]
+    assert len(summary["notes"]) == 2
+
+
+def test_a_clock_that_was_set_while_it_recorded(cli, tmp_path, monkeypatch):
+    """Of 60 messages the first 10 were logged and stamped 10 years before the others, or half of them were."""
+    payload, epoch_ns = cli_runs._payload, cli_runs.EPOCH_NS
+
+    class Earlier(McapFile):
+        early = 10
+
+        def add_message(self, topic, data, *, log_time_ns, publish_time_ns):
+            if log_time_ns < epoch_ns + self.early * 10_000_000:
+                stamp_ns = publish_time_ns - 10 * 365 * 86_400 * 10**9
+                data = payload("imu", stamp_ns, b"", np.random.default_rng(1))
+                log_time_ns -= publish_time_ns - stamp_ns
+            super().add_message(topic, data, log_time_ns=log_time_ns, publish_time_ns=publish_time_ns)
+
+    monkeypatch.setattr("cli_runs.McapFile", Earlier)
+    write_log(tmp_path / "log.mcap", seconds=0.6, imus={"/imu": 100})
+    summary = cli("replay", "log.mcap", "--json", code=3).document
+    (topic,) = summary["topics"]
+    assert (topic["recorded"], topic["delivered"], topic["quarantined"]) == (60, 50, 10)
+    assert summary["reason"] == "10 recorded messages were quarantined, as their stamps jump or step back"
+    assert summary["notes"][0].startswith(
+        "log time jumps forward by 10.0 years between messages 9 (/imu) and 10 (/imu)"
+    )
+    assert "quarantined" in cli("replay", "log.mcap", code=3).out
+
+    Earlier.early = 30
+    write_log(tmp_path / "half.mcap", seconds=0.6, imus={"/imu": 100})
+    for command in ("init", "replay"):
+        ended = cli(command, "half.mcap", code=2)
+        assert "log time jumps forward by 10.0 years between messages 29 (/imu) and 30 (/imu)" in ended.err
 
 
 def test_a_recording_that_counts_from_zero_and_has_no_stamps(cli, tmp_path, monkeypatch):
