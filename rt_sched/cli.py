@@ -233,7 +233,10 @@ def main() -> NoReturn:
         details = [str(problem) for problem in error.problems]
         code = _failed(EXIT_USAGE, f"{count} problem{'s' if count > 1 else ''} found", details)
     except RtSchedError as error:
-        code = _failed(EXIT_DEFECT if getattr(error, "is_defect", False) else EXIT_USAGE, str(error))
+        if getattr(error, "is_defect", False):
+            code = _failed(EXIT_DEFECT, f"{error} (traceback in {_write_traceback()})")
+        else:
+            code = _failed(EXIT_USAGE, str(error))
     except BrokenPipeError:
         sys.stdout = None  # whoever read it is gone: nothing is left to flush at exit
         code = EXIT_OK

@@ -10,7 +10,8 @@ import json
 import os
 import re
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -30,36 +31,44 @@ class RunFolder:
     def __init__(self, target: Path) -> None:
         self.target = target
         self.path = target.parent / f".{target.name}.partial-{os.getpid()}"
+        self._replaced = target.parent / f".{target.name}.replaced.partial-{os.getpid()}"
         self._missing = [folder for folder in target.parents if not folder.exists()]
 
     def __enter__(self) -> RunFolder:
         if self.target.exists() and not is_run_folder(self.target):
             raise DeploymentError(f"{self.target}: exists and is not a run folder; choose another place with -o")
-        try:
+        with self._undone_on_failure():
             self.target.parent.mkdir(parents=True, exist_ok=True)
             _remove_leftovers(self.target)
             self.path.mkdir()
-        except OSError as error:
-            self._discard()
-            raise DeploymentError(f"{self.target}: cannot be written ({error.strerror})") from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
         if kind is not None:
             self._discard()
             return
-        replaced = self.target.parent / f".{self.target.name}.replaced.partial-{os.getpid()}"
-        try:
+        with self._undone_on_failure():
             if self.target.exists():
-                self.target.rename(replaced)
+                self.target.rename(self._replaced)
             self.path.rename(self.target)
+        shutil.rmtree(self._replaced, ignore_errors=True)
+
+    @contextmanager
+    def _undone_on_failure(self) -> Iterator[None]:
+        """What its block began is undone when it fails, also when it is interrupted."""
+        try:
+            yield
         except OSError as error:
             self._discard()
             raise DeploymentError(f"{self.target}: cannot be written ({error.strerror})") from error
-        shutil.rmtree(replaced, ignore_errors=True)
+        except BaseException:
+            self._discard()
+            raise
 
     def _discard(self) -> None:
         """Leaves everything as it was before; folders that got other content meanwhile stay."""
+        if self._replaced.exists() and not self.target.exists():
+            self._replaced.rename(self.target)
         shutil.rmtree(self.path, ignore_errors=True)
         for folder in self._missing:
             with suppress(OSError):

@@ -24,7 +24,7 @@ class Terminal:
 
     def __init__(self, *, quiet: bool) -> None:
         self._err = Console(stderr=True)
-        width = None if sys.stdout.isatty() else 120
+        width = None if sys.stdout.isatty() else 150
         self._out = Console(stderr=quiet, width=width, highlight=False)
         self._bar: Progress | None = None
 
@@ -71,6 +71,8 @@ class Terminal:
         if idle:
             self._out.print(Text(f"{idle} further tasks had no job", style="dim"))
         self._out.print(_found_line(summary))
+        if summary["arbiter"]["state_time_ns"]:
+            self._out.print(_arbiter_line(summary["arbiter"]))
         for note in summary["notes"]:
             self._out.print(Text(f"note: {note}", style="yellow"))
         self._out.print(_verdict(summary, result.wall_s))
@@ -128,7 +130,7 @@ def _chain_table(summary: Mapping[str, Any]) -> Table:
     table = _columns(
         Table(title="Chains (ms)", title_justify="left", box=None, pad_edge=False),
         ("chain",),
-        ("samples", "reaction max", "limit", "latency p50", "latency max", "limit", "data age max", "limit"),
+        ("outputs", "reaction max", "limit", "latency p50", "latency max", "limit", "data age max", "limit"),
     )
     for chain in summary["chains"]:
         row = [Text(chain["name"]), Text(str(chain["outputs"]))]
@@ -172,13 +174,14 @@ def _task_table(summary: Mapping[str, Any]) -> Table:
 
 
 def _topic_table(summary: Mapping[str, Any]) -> Table:
+    quarantined = ("quarantined",) if any(topic["quarantined"] for topic in summary["topics"]) else ()
+    counts = ("recorded", "delivered", "unread", "dropped", "undecodable", *quarantined, "lost_to_faults", "unmapped")
     table = _columns(
         Table(title="Messages", title_justify="left", box=None, pad_edge=False),
         ("topic", "sensor"),
-        ("recorded", "delivered", "dropped", "undecodable", "lost to faults", "unmapped"),
+        tuple(count.replace("_", " ") for count in counts),
     )
     for topic in summary["topics"]:
-        counts = ("recorded", "delivered", "dropped", "undecodable", "lost_to_faults", "unmapped")
         table.add_row(Text(topic["name"]), Text(topic["sensor"] or "–"), *(str(topic[key]) for key in counts))
     return table
 
@@ -193,6 +196,13 @@ def _found_line(summary: Mapping[str, Any]) -> Text:
         text.append(f"{camera['camera']}: {camera['frames']} frames, {classes}\n")
     text.rstrip()
     return text
+
+
+def _arbiter_line(arbiter: Mapping[str, Any]) -> Text:
+    states = ", ".join(f"{state} {time_ns / NS_PER_S:.2f} s" for state, time_ns in arbiter["state_time_ns"].items())
+    first = arbiter["first_emergency_ns"]
+    braking = "no emergency braking" if first is None else f"emergency braking from {first / NS_PER_S:.3f} s on"
+    return Text(f"arbiter: {states}; {braking}")
 
 
 def _fault_line(fault: Mapping[str, Any]) -> Text:

@@ -15,9 +15,10 @@ from rt_sched.runtime.stage_graph import Finished, StageGraph
 from rt_sched.sim import Simulation
 from rt_sched.trace.records import SampleTable
 
-#: Completed jobs between two clean-ups of messages that no edge holds any more.
-_CLEAN_UP_EVERY = 256
+#: Messages published, by jobs or sensors, between two clean-ups of those that no edge holds any more.
+_CLEAN_UP_EVERY = 64
 
+_COLUMNS = ("kind", "task", "job", "message")
 _BINDING = frozenset({tables.EVENT_ARRIVAL, tables.EVENT_START, tables.EVENT_RESUME})
 _ENDING = frozenset({tables.EVENT_SKIP, tables.EVENT_ABORT, tables.EVENT_JOB_LOST, tables.EVENT_SUPPRESS})
 
@@ -35,22 +36,23 @@ def execute(
     `samples`: the sensor samples that drive `simulation`, in order of arrival; `feed` hands out the same ones.
     `progress` gets the virtual time in ns. Raises what stage code or the recording raise.
     """
-    completed = 0
+    published = 0
     while (events := simulation.step()) is not None:
-        for kind, task, job, message in events[["kind", "task", "job", "message"]].tolist():
+        for kind, task, job, message in zip(*(events[name].tolist() for name in _COLUMNS), strict=True):
             if kind == tables.EVENT_SAMPLE:
                 sample = tables.FIRST_SAMPLE - message
                 while feed.position <= sample:
                     graph.add_sample(feed.position, int(samples.capture_ns[feed.position]), feed.next())
+                published += 1
             elif kind in _BINDING:
                 graph.bind(job, simulation.inputs[job], simulation.now_ns)
             elif kind == tables.EVENT_COMPLETE:
                 graph.complete(job, task, _context(simulation, task_names[task], job))
-                completed += 1
+                published += 1
             elif kind in _ENDING:
                 graph.discard(job)
-        if completed >= _CLEAN_UP_EVERY:
-            completed = 0
+        if published >= _CLEAN_UP_EVERY:
+            published = 0
             graph.forget_except(simulation.held_messages())
             progress(simulation.now_ns)
         yield from graph.finished(wait=False)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.errors import DataError, RtSchedError
+from rt_sched.errors import DataError, DeploymentError, RtSchedError
 from rt_sched.messages import canonical_digest
 from rt_sched.model import System, Task
 from rt_sched.ports import JobContext, RecordedMessage, Rejected, Stage
@@ -180,6 +180,8 @@ def _run_job(
         stage.postprocess(context, outputs)
     except (Rejected, DataError) as error:
         return NoData("stage", str(error))
+    except DeploymentError:
+        raise  # the system file or the machine is at fault, and the message says what to change
     except Exception as error:
         raise StageFailure(task.name, task.stage, context.number, error) from error
     hasher = hashlib.sha256()

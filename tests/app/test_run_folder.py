@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,25 @@ def test_an_earlier_run_is_replaced_but_survives_a_failed_one(tmp_path):
     assert (tmp_path / "run" / "data").read_text() == "first"
     write_run(tmp_path / "run", "second")
     assert (tmp_path / "run" / "data").read_text() == "second"
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [(OSError(28, "no space"), DeploymentError), (KeyboardInterrupt(), KeyboardInterrupt)]
+)
+def test_an_earlier_run_survives_when_the_new_one_cannot_take_its_place(tmp_path, monkeypatch, error, told):
+    write_run(tmp_path / "run", "first")
+    rename = Path.rename
+
+    def fail_at_the_end(self, target):
+        if target == tmp_path / "run" and ".replaced." not in self.name:
+            raise error
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_at_the_end)
+    with pytest.raises(told):
+        write_run(tmp_path / "run", "second")
+    assert (tmp_path / "run" / "data").read_text() == "first"
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
