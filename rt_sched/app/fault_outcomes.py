@@ -23,14 +23,14 @@ def fault_outcomes(
     Detected: the first decision after the fault that newly names a lost sensor as stale, or whose state is worse than
     that of the last decision before the fault. Recovered: the first decision from then on after which every one is a
     valid command of a path that works, until the end of the run or the next fault (one that comes within the limit for
-    recovery is suffered together with this one). A fault while the arbiter is still starting is not judged.
+    recovery is suffered together with this one). How fast it recovers while it is still starting is not judged.
     """
     rows = []
     for index, fault in enumerate(faults):
         silenced = (set(lost_sensors(system, [fault])) | _fed_by(system, fault)) & set(recorded)
         before = [decision for time_ns, decision in decisions if time_ns < fault.time_ns]
         state = before[-1].state if before else ArbiterState.STARTING
-        limit_ns = None if state is ArbiterState.STARTING else _limit_ns(system, silenced)
+        limit_ns = _limit_ns(system, silenced)
         together_ns = fault.time_ns + max(limit_ns or 0, 1)
         end_ns = next((later.time_ns for later in faults[index + 1 :] if later.time_ns >= together_ns), None)
         silent = silenced - set(before[-1].stale_sensors if before else ())
@@ -50,7 +50,7 @@ def fault_outcomes(
                 "time_ns": fault.time_ns,
                 "detected_after_ns": detected,
                 "recovered_after_ns": recovered,
-                "recovery_limit_ns": limit_ns,
+                "recovery_limit_ns": None if state is ArbiterState.STARTING and recovered is not None else limit_ns,
             }
         )
     return rows

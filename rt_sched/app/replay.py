@@ -19,7 +19,7 @@ from rt_sched.app.judged_chains import JudgedChain, judged_chains
 from rt_sched.app.manifest import make_manifest
 from rt_sched.app.replay_frames import annotated_frames
 from rt_sched.app.replay_watch import ReplayWatch
-from rt_sched.app.run_folder import RunFolder, next_free
+from rt_sched.app.run_folder import RunFolder
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.summary import make_summary
@@ -84,7 +84,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
     if request.policy is not None and request.policy not in POLICIES:
         raise ConfigError([Problem("--policy", 0, 0, request.policy, f"valid: {', '.join(POLICIES)}")])
     log = resolve(request.log)
-    target = request.output or next_free(Path("runs"), log.stem)
+    run = RunFolder(request.output or Path("runs") / log.stem, numbered=request.output is None)
     with ExitStack() as stack:
         progress.step("reading the recording")
         recording = open_recording(log, salvage=request.salvage)
@@ -94,7 +94,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         faults = parse_faults(request.faults, system)
         mapping = _map_topics(system, recording)
         plan = _checked_plan(system, request.policy)
-        folder = stack.enter_context(RunFolder(target)).path
+        folder = stack.enter_context(run).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         horizon_ns = _horizon_ns(system, timeline)
         check_fault_times(faults, horizon_ns)
@@ -116,7 +116,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         if poses := _sensor_poses(system, recording, mapping):
             recorder.add_static_transforms("vehicle", poses)
         threads = request.threads or os.cpu_count() or 1
-        progress.step("loading the scheduling kernel, which the first run after an installation compiles")
+        progress.step("loading the scheduling kernel")
         kernels.warm_up()
         progress.step("replaying")
         _replay(simulation, system, stages, recording, mapping, timeline, threads, watch, recorder, progress)
@@ -149,7 +149,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         )
         recorder.close()
         _write_folder(folder, system, trace, chains, faults, summary, manifest, watch)
-    return ReplayResult(target, summary, manifest, time.monotonic() - began)
+    return ReplayResult(run.target, summary, manifest, time.monotonic() - began)
 
 
 def _map_topics(system: System, recording: Recording) -> TopicMapping:

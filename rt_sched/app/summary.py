@@ -15,7 +15,7 @@ from rt_sched.app.replay_watch import ReplayWatch
 from rt_sched.app.run_status import Losses, run_status
 from rt_sched.lowering import lost_devices
 from rt_sched.model import Fault, Plan, System
-from rt_sched.ports import Recording
+from rt_sched.ports import Recording, TopicKind
 from rt_sched.runtime.timeline import Timeline
 from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import TaskStatistics, measure_processing_elements, measure_tasks
@@ -23,6 +23,9 @@ from rt_sched.units import NS_PER_S
 from sensors.mapping import TopicMapping
 
 SUMMARY_SCHEMA = "rt-sched/run-summary/1"
+
+#: Topics that one note names.
+_MOST_NAMED = 8
 
 
 def make_summary(
@@ -178,6 +181,11 @@ def _notes(
     )
     if mapping.missing_sensors:
         notes.append(f"the recording has no topic for {', '.join(mapping.missing_sensors)}; their tasks had no input")
+    messages = {topic.name: topic.messages for topic in recording.topics if topic.kind is not TopicKind.OTHER}
+    unread = [f"{name} ({messages[name]} messages)" for name in mapping.unmapped_topics if messages.get(name)]
+    if unread:
+        more = f" and {len(unread) - _MOST_NAMED} more" if len(unread) > _MOST_NAMED else ""
+        notes.append(f"no sensor of the system takes {', '.join(unread[:_MOST_NAMED])}{more}")
     notes.extend(str(match) for match in (*mapping.ambiguous, *mapping.wrong_kind))
     if recording.damage:
         notes.append(f"salvaged: {recording.damage}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -19,18 +20,36 @@ if TYPE_CHECKING:
 _STATUS_STYLE = {"ok": "bold green", "incomplete": "bold yellow", "assumption_violated": "bold yellow"}
 
 
-class Terminal:
-    """Progress bar on a terminal, one line per step elsewhere; silent on stdout when `quiet`."""
+#: Where there is no bar, a line tells how far a step is: at every tenth, but not more often than this.
+_TENTHS, _PAUSE_S = 10, 5.0
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._err = Console(stderr=True)
+
+class _Stream(Console):
+    """A console that leaves it to the caller what a reader that has gone away means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+class Terminal:
+    """Progress bar on a terminal, lines elsewhere; silent on stdout when `quiet`.
+
+    `clock`: seconds, for the pace of the lines. Progress that cannot be written is dropped, as it is no result; tables
+    that cannot be written raise OSError.
+    """
+
+    def __init__(self, *, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._err = _Stream(stderr=True, highlight=False)
         width = None if sys.stdout.isatty() else 150
-        self._out = Console(stderr=quiet, width=width, highlight=False)
+        self._out = _Stream(stderr=quiet, width=width, highlight=False)
         self._bar: Progress | None = None
+        self._clock = clock
+        self._step, self._tenth, self._told_s = "", 0, 0.0
 
     def step(self, text: str) -> None:
         """A new part of the job begins."""
         self._end_bar()
+        self._step, self._tenth, self._told_s = text, 0, self._clock()
         if self._err.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
@@ -43,12 +62,25 @@ class Terminal:
             self._bar.add_task(text, total=None)
             self._bar.start()
         else:
-            self._err.print(f"{text} ...", style="dim")
+            self.note(f"{text} ...")
 
     def advance(self, done_ns: int, total_ns: int) -> None:
         """Virtual time reached, of the whole."""
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done_ns, total=total_ns)
+            return
+        tenth = _TENTHS * done_ns // total_ns
+        if tenth > self._tenth and self._clock() - self._told_s >= _PAUSE_S:
+            self._tenth, self._told_s = tenth, self._clock()
+            reached = f"{done_ns / NS_PER_S:.1f} of {total_ns / NS_PER_S:.1f} s"
+            self.note(f"{self._step}: {100 * done_ns // total_ns} %, {reached}")
+
+    def note(self, text: str) -> None:
+        """Something worth a line while a step goes on."""
+        try:
+            self._err.print(Text(text, style="dim"), soft_wrap=True)
+        except OSError:
+            self._err.quiet = True
 
     def close(self) -> None:
         """Leaves the terminal as it was."""
@@ -70,7 +102,8 @@ class Terminal:
         idle = sum(1 for task in summary["tasks"] if not task["jobs"])
         if idle:
             self._out.print(Text(f"{idle} further tasks had no job", style="dim"))
-        self._out.print(_found_line(summary))
+        if summary["detections"]:
+            self._out.print(_found_line(summary))
         if summary["arbiter"]["state_time_ns"]:
             self._out.print(_arbiter_line(summary["arbiter"]))
         for note in summary["notes"]:

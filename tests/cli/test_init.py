@@ -83,6 +83,14 @@ def test_what_was_measured_is_written_down_and_what_was_guessed_is_marked(cli, l
         assert all("guess" in line for line in text.splitlines() if line.strip().startswith(guessed))
 
 
+def test_a_recording_that_cannot_be_decoded_is_refused_with_the_reason(cli, tmp_path):
+    log = write_log(tmp_path / "log.mcap", seconds=0.5, cameras={"/front": 10}, imus={"/imu": 100}, broken_every=1)
+    for command in ("init", "replay"):
+        err = cli(command, log, code=2).err
+        assert "/front: none of its 5 messages can be decoded, first: message 0: " in err
+        assert "/imu: none of its 50 messages can be decoded, first: message 1: " in err
+
+
 def test_a_topic_with_too_few_messages_is_left_out_and_named(cli, tmp_path):
     log = write_log(tmp_path / "log.mcap", seconds=0.5, imus={"/imu": 100, "/once": 2})
     text = cli("init", log).out

@@ -97,6 +97,7 @@ def test_sensors_without_topic_and_topics_without_sensor_are_told(cli, tmp_path)
     assert by_name(summary["tasks"])["turn_spare"]["jobs"] == 0
     notes = "\n".join(summary["notes"])
     assert "no topic for spare" in notes
+    assert "no sensor of the system takes /else (15 messages), /imu/extra (30 messages)" in notes
     assert "/imu/data was taken; /imu/extra would match as well" in notes
 
 

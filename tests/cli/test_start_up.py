@@ -22,6 +22,23 @@ def test_heavy_libraries_would_be_noticed(cli, logs):
     assert "numpy" in cli("info", logs / "imu.mcap", "--json", prelude=REPORT).err
 
 
+INTERRUPTED = """
+import sys
+class Interrupter:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupter())
+"""
+
+
+@pytest.mark.parametrize("module", ["json", "typer", "rt_sched.errors", "rt_sched.app.info", "mcap"])
+def test_an_interruption_while_modules_are_loaded_is_one_line(cli, logs, module):
+    forget = f"\nsys.modules.pop({module!r}, None)\n"
+    ended = cli("info", logs / "imu.mcap", code=130, prelude=INTERRUPTED.format(module=module) + forget)
+    assert (ended.out, ended.err) == ("", "rt-sched: interrupted\n")
+
+
 def test_the_help_names_every_command_and_option(cli):
     ended = cli("--help")
     for command in ("replay", "init", "info", "examples", "compile"):
