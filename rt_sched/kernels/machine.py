@@ -76,7 +76,8 @@ def _room_for_instant(m, instant_ns):
     """Whether the growing tables have room for the most that one instant can add; says in the clock what is needed.
 
     Every message delivered at the instant activates at most one job on each edge it travels. Each job that is active
-    or new causes at most six events beside those of the log.
+    or new causes at most six events beside those of the log; the log tells at most that an active job was rescaled and
+    how it ended, and four things of a new one, beside what `log_room` counts.
     """
     clock = m.clock[0]
     samples = 0
@@ -90,7 +91,7 @@ def _room_for_instant(m, instant_ns):
     clock["slices_needed"] = len(m.cores)
     clock["drops_needed"] = deliveries + len(m.rings)
     clock["transfers_needed"] = deliveries if len(m.lanes) > 0 else 0
-    clock["log_needed"] = clock["log_room"] + clock["active_jobs"] + 4 * clock["jobs_needed"]
+    clock["log_needed"] = clock["log_room"] + 2 * clock["active_jobs"] + 4 * clock["jobs_needed"]
     clock["events_needed"] = 6 * (clock["active_jobs"] + clock["jobs_needed"])
     clock["events_needed"] += clock["drops_needed"] + samples + len(m.changes) + clock["log_needed"]
     return (
