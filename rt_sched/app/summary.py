@@ -39,7 +39,7 @@ def make_summary(
     topics = _topics(system, trace, recording, timeline, watch)
     chain_rows = [_chain(judged) for judged in chains]
     fault_rows = fault_outcomes(system, faults, watch.decisions)
-    status, reason = _status(tasks, chain_rows, fault_rows, topics, recording, trace_check)
+    status, reason = run_status(tasks, chain_rows, fault_rows, topics, recording, trace_check)
     return {
         "schema": SUMMARY_SCHEMA,
         "status": status,
@@ -153,7 +153,7 @@ def _topics(
     return rows
 
 
-def _status(
+def run_status(
     tasks: Sequence[TaskStatistics],
     chains: Sequence[dict[str, Any]],
     faults: Sequence[dict[str, Any]],
@@ -166,7 +166,7 @@ def _status(
     if violations:
         first, count = violations[0], sum(trace_check["violation_counts"].values())
         where = f"{first['where']} at {format_ms(first['time_ns'])} ms: {first['expected']}"
-        return "failed", f"a defect of rt-sched: its trace breaks {count} scheduling rules, first {where}"
+        return "failed", f"a defect of rt-sched: its trace breaks the scheduling rules {count} times, first {where}"
     missed = [task for task in tasks if task.misses]
     if missed:
         worst = max(missed, key=lambda task: task.misses)
