@@ -58,7 +58,7 @@ def _broken_rules(trace_check: Mapping[str, Any]) -> str | None:
         return None
     first, count = trace_check["violations"][0], sum(trace_check["violation_counts"].values())
     where = f"{first['where']} at {format_ms(first['time_ns'])} ms: {first['expected']}"
-    return f"a defect of rt-sched: its trace breaks {count} scheduling rules, first {where}"
+    return f"a defect of rt-sched: its trace breaks the scheduling rules {count} times, first {where}"
 
 
 def _missed(tasks: Mapping[str, int]) -> str | None:

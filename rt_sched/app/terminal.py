@@ -121,7 +121,7 @@ class Terminal:
             self._out.print(Text(f"{at_ms} ms  {violation['where']}: {violation['expected']} ({rule})"))
         found = sum(document["violation_counts"].values())
         if found:
-            style, words = "bold red", f"{found} violations"
+            style, words = "bold red", f"{found} violation{'s' if found > 1 else ''}"
         else:
             style, words = "bold green", "no violation"
         self._out.print(Text(f"{words}, {len(document['checked'])} rules checked", style=style))

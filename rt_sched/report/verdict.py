@@ -57,7 +57,7 @@ _MEANINGS = {
     "incomplete": Meaning(
         "caution", "!", "The run is incomplete", "Part of the recording or of the work is missing from these results."
     ),
-    "failed": Meaning("bad", "✕", "The run failed", "It ended before its time; this is what was done until then."),
+    "failed": Meaning("bad", "✕", "The run failed", "The tool or a stage failed: do not rely on these results."),
 }
 
 

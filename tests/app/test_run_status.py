@@ -46,7 +46,7 @@ def test_a_trace_that_breaks_a_rule_is_a_defect_before_anything_else():
     found = {"violations": [violation], "violation_counts": {"priority": 2}}
     status, reason = status_of(tasks={"late": 3}, trace_check=found)
     assert status == "failed"
-    assert "2 scheduling rules, first cpu.0 at 3.000 ms: the more urgent job runs" in reason
+    assert "the scheduling rules 2 times, first cpu.0 at 3.000 ms: the more urgent job runs" in reason
 
 
 def test_minimal_risk_is_never_ok_unless_a_fault_was_injected():

@@ -95,6 +95,8 @@ def random_system(seed: int, features: AbstractSet[Feature] = frozenset()) -> Ma
     tasks = [_task(rng, i, len(processors), timed[i]) for i in range(count)]
     if contended:
         tasks = [_contending(rng, task) for task in tasks]
+        if rng.random() < 0.35:
+            tasks = [_twin(task, tasks[i - 1]) if i % 2 else task for i, task in enumerate(tasks)]
     tasks = [_embellish(rng, task, processors[task.processor], on, horizon) for task in tasks]
     processors = [_with_schedule(rng, processor, i, tasks) for i, processor in enumerate(processors)]
     resources: tuple[ResourceRow, ...] = ()
@@ -194,6 +196,13 @@ def _contending(rng: random.Random, task: TaskRow) -> TaskRow:
         deadline_action=DeadlineAction.CONTINUE,
         rate_hz=Fraction(10**9, rng.randint(14, 50)),
         offset_ns=rng.randint(0, 3) + 2 * (5 - task.level),
+    )
+
+
+def _twin(task: TaskRow, other: TaskRow) -> TaskRow:
+    """The task with the arrivals, deadlines and level of another, so that all their keys are equal."""
+    return replace(
+        task, level=other.level, deadline_ns=other.deadline_ns, rate_hz=other.rate_hz, offset_ns=other.offset_ns
     )
 
 

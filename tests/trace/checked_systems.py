@@ -61,9 +61,8 @@ def one(policy: Policy = FIXED, **more: Any) -> tuple[ProcessorRow, ...]:
 
 
 def _given(processors: tuple[ProcessorRow, ...], *tasks: TaskRow, horizon: int = 60, **more: Any) -> MachineInput:
-    return MachineInput(
-        **({"processors": processors, "sensors": (), "tasks": tasks, "edges": (), "horizon_ns": horizon} | more)
-    )
+    given = {"processors": processors, "sensors": (), "tasks": tasks, "edges": (), "horizon_ns": horizon}
+    return MachineInput(**(given | more))
 
 
 SYSTEMS = {

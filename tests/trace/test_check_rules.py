@@ -1,4 +1,4 @@
-"""Each rule: traces with something wrong in them, by a changed record or declaration, are caught and named."""
+"""Each rule: traces with something wrong in them, in a record or in a declaration, are caught and named."""
 
 from __future__ import annotations
 

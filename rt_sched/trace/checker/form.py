@@ -116,7 +116,8 @@ def _events(trace: Trace, setup: Setup, found: Findings) -> None:
     _report(found, "event", at, _outside(events.processor, -1, len(setup.processors) - 1), "a processor that exists")
     _report(found, "event", at, _outside(at, 0, trace.horizon_ns), "a time up to the horizon")
     _report(found, "event", at, np.concatenate([[False], np.diff(at) < 0])[: len(at)], "rows in order of time")
-    if not _outside(events.job, -1, len(trace.jobs) - 1).any():
+    in_range = ~_outside(events.job, -1, len(trace.jobs) - 1) & ~_outside(events.task, -1, len(setup.tasks) - 1)
+    if in_range.all() and not _outside(trace.jobs.task, 0, len(setup.tasks) - 1).any():
         _event_columns(trace, setup, found)
     resources = np.isin(events.kind, _RESOURCE_EVENTS)
     wrong = resources & _outside(events.value, 0, len(setup.resources) - 1)

@@ -67,6 +67,9 @@ def waiting(history: History, own: Int64s, locks: LockHistory) -> tuple[Interval
     alone = np.flatnonzero(there)
     holds = np.array(held_back(history, locks), np.int64).reshape(-1, 3)
     hold_job, hold_begin, hold_end = holds.T
+    # A job may be throttled before its release.
+    hold_begin = np.maximum(hold_begin, history.head_ns[hold_job])
+    hold_end = np.maximum(hold_end, hold_begin)
     # Everything that is not waiting, by job and time; a job's life before and after it counts, too.
     job = np.concatenate([alone, slices.job[order], hold_job, alone])
     begin = np.concatenate([history.head_ns[alone], slices.start_ns[order], hold_begin, last_ns[alone]])

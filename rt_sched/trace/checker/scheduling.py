@@ -11,7 +11,7 @@ from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.handover import check_overheads, check_skips, check_stops
 from rt_sched.trace.checker.history import History
 from rt_sched.trace.checker.intervals import Intervals, running, waiting, with_keys
-from rt_sched.trace.checker.keys import preempts
+from rt_sched.trace.checker.keys import key_at, preempts
 from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.checker.ranges import largest_in, smallest_over
 from rt_sched.trace.checker.rescaling import Offsets
@@ -53,7 +53,15 @@ def check_scheduling(history: History, own: Int64s, locks: LockHistory, found: F
             _points(history, locks, mine, cores, found)
         _dispatches(history, edges, mine, cores, found)
         if processor.cores > 1:
-            check_core_choice(history, row, mine, cores, left, found)
+            check_core_choice(
+                history,
+                row,
+                mine,
+                cores,
+                left,
+                lambda job, time_ns: key_at(locks.keys.get(job), int(own[job]), time_ns),
+                found,
+            )
     check_skips(history, wait, run, found)
     check_ceilings(history, locks, found)
     check_overheads(history, left, found)
