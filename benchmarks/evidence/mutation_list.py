@@ -433,8 +433,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         14,
         "keys are inherited transitively",
         _LOCKS,
-        'if alike and state["key_ns"] < owner["key_ns"]:',
-        'if alike and state["base_key_ns"] < owner["key_ns"]:',
+        'state["key_ns"] < owner["key_ns"]:\n                    owner["key_ns"] = state["key_ns"]',
+        'state["base_key_ns"] < owner["key_ns"]:\n                    owner["key_ns"] = state["base_key_ns"]',
     ),
     Mutation(
         14,

@@ -71,7 +71,7 @@ LEAST_PER_1000: dict[str, dict[str, int]] = {
         "nested lock": 1200,
         "tick of spinning": 260,
         "inherited over 1": 100,
-        "inherited over 2": 9,
+        "inherited over 2": 18,
         "inherited across processors": 11,
         "kept from starting by the ceiling": 30,
         "several waiters": 60,

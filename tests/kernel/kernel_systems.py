@@ -13,6 +13,7 @@ from enum import Enum
 from fractions import Fraction
 
 import numpy as np
+from locking_tasks import SECTION_PROTOCOLS, block_in_chain, with_sections
 
 from rt_sched.lowering.machine_input import (
     DeadlineAction,
@@ -32,7 +33,6 @@ from rt_sched.lowering.machine_input import (
     ResourceRow,
     Role,
     Samples,
-    SectionRow,
     SuspensionRow,
     TableEntry,
     TaskRow,
@@ -64,12 +64,6 @@ class Feature(Enum):
 
 ALL_FEATURES = frozenset(Feature)
 _POLICIES = (Policy.FIXED_PRIORITY, Policy.FIXED_PRIORITY, Policy.EDF, Policy.EDF, Policy.FIFO)
-_SECTION_PROTOCOLS = (
-    Protocol.PRIORITY_INHERITANCE,
-    Protocol.PRIORITY_INHERITANCE,
-    Protocol.PRIORITY_CEILING,
-    Protocol.NONE,
-)
 
 
 def random_system(seed: int, features: AbstractSet[Feature] = frozenset()) -> MachineInput:
@@ -100,8 +94,11 @@ def random_system(seed: int, features: AbstractSet[Feature] = frozenset()) -> Ma
     tasks = [_embellish(rng, task, processors[task.processor], on, horizon) for task in tasks]
     processors = [_with_schedule(rng, processor, i, tasks) for i, processor in enumerate(processors)]
     resources: tuple[ResourceRow, ...] = ()
-    if on & {Feature.SECTIONS, Feature.MSRP}:
-        resources, tasks = _sections(rng, processors, tasks, on)
+    protocols = [*SECTION_PROTOCOLS] * (Feature.SECTIONS in on) + [Protocol.MSRP] * 2 * (Feature.MSRP in on)
+    if contended and Feature.SECTIONS in on and count >= 4 and rng.random() < 0.5:
+        resources, tasks = block_in_chain(rng, tasks)
+    elif protocols:
+        resources, tasks = with_sections(rng, processors, tasks, protocols)
     if Feature.SUSPENSION in on:
         tasks = [_suspensions(rng, task) for task in tasks]
     links = tuple(_link(rng, i) for i in range(rng.randint(1, 2))) if Feature.LINKS in on else ()
@@ -247,58 +244,6 @@ def _budget(rng: random.Random, task: TaskRow, on: ProcessorRow) -> TaskRow:
         degraded_demand_ns=rng.randint(1, 4) if action == OverrunAction.DEGRADE else None,
         separation_ns=separation,
     )
-
-
-def _sections(
-    rng: random.Random, processors: list[ProcessorRow], tasks: list[TaskRow], on: set[Feature]
-) -> tuple[tuple[ResourceRow, ...], list[TaskRow]]:
-    """Resources and, in most tasks, nested sections on those that a task may use where it is."""
-    kinds = [*(_SECTION_PROTOCOLS if Feature.SECTIONS in on else ()), *([Protocol.MSRP] * 2 * (Feature.MSRP in on))]
-    protocols = [rng.choice(kinds) for _ in range(rng.randint(1, 4))]
-    chained = Feature.SECTIONS in on and rng.random() < 0.6
-    if chained:
-        protocols = [Protocol.PRIORITY_INHERITANCE] * rng.randint(2, 4)
-    homes = [rng.randrange(len(processors)) for _ in protocols]
-    with_sections = []
-    for task in tasks:
-        processor = processors[task.processor]
-        timetabled = processor.policy in {Policy.TIME_SLICED, Policy.TABLE}
-        usable = []
-        for number, protocol in enumerate(protocols):
-            one_core = processor.policy in {Policy.FIXED_PRIORITY, Policy.EDF} and processor.cores == 1
-            if protocol == Protocol.PRIORITY_CEILING and not (one_core and homes[number] == task.processor):
-                continue
-            if protocol == Protocol.MSRP and timetabled:
-                continue
-            usable.append(number)
-        sections: list[SectionRow] = []
-        if chained and len(usable) > 1:
-            sections = _link_of_chain(rng, usable)
-        elif rng.random() < 0.9:
-            _nest(rng, sections, usable, rng.choice((0, 1)), rng.randint(4, 13))
-        rng.shuffle(sections)
-        with_sections.append(replace(task, sections=tuple(sections)))
-    return tuple(ResourceRow(f"r{i}", protocol) for i, protocol in enumerate(protocols)), with_sections
-
-
-def _link_of_chain(rng: random.Random, usable: list[int]) -> list[SectionRow]:
-    """One resource inside its neighbour: tasks with neighbouring pairs block each other in a chain."""
-    outer = rng.randrange(len(usable) - 1)
-    start, inside = rng.choice((0, 0, 1)), rng.choice((1, 1, 2))
-    end = start + inside + rng.randint(1, 6)
-    return [SectionRow(usable[outer], start, end), SectionRow(usable[outer + 1], start + inside, end)]
-
-
-def _nest(rng: random.Random, sections: list[SectionRow], usable: list[int], start: int, end: int) -> None:
-    """Sections side by side in [start, end), each with more inside on other resources."""
-    at = start + rng.choice((0, 0, 1, 2))
-    while usable and at < end:
-        stop = rng.randint(at + 1, end)
-        resource = rng.choice(usable)
-        sections.append(SectionRow(resource, at, stop))
-        if rng.random() < 0.6:
-            _nest(rng, sections, [other for other in usable if other != resource], at, stop)
-        at = stop + rng.choice((0, 1, 2))
 
 
 def _suspensions(rng: random.Random, task: TaskRow) -> TaskRow:

@@ -114,7 +114,7 @@ def _work_left(history: History, job: int, executed_ns: int) -> tuple[int, bool,
 
 
 def _overruns(history: History, index: int, task: TaskRow, found: Findings) -> None:
-    told = _events_of(history, index, EventKind.OVERRUN)
+    told = history.events_of_task(EventKind.OVERRUN, index)
     jobs = history.trace.jobs
     for job in _concerned(history, index, task.budget_ns, told):
         due_ns, left, certain = NEVER_NS, False, True
@@ -138,10 +138,6 @@ def _concerned(history: History, index: int, budget_ns: int | None, told: dict[i
     return [int(job) for job in mine[spoken]]
 
 
-def _events_of(history: History, index: int, kind: EventKind) -> dict[int, list[EventRow]]:
-    return {job: rows for job, rows in history.events_of_jobs(kind).items() if history.task[job] == index}
-
-
 def _free_from(locks: LockHistory, job: int, at_ns: int) -> int:
     """First instant from `at_ns` on at which the job, after unlocking and locking, neither holds a lock nor spins."""
     for begin_ns, end_ns in sorted([*locks.holding.get(job, ()), *locks.fixed.get(job, ())]):
@@ -151,7 +147,7 @@ def _free_from(locks: LockHistory, job: int, at_ns: int) -> int:
 
 
 def _actions(history: History, index: int, task: TaskRow, locks: LockHistory, found: Findings) -> None:
-    told = _events_of(history, index, EventKind.ENFORCE)
+    told = history.events_of_task(EventKind.ENFORCE, index)
     acts = task.budget_ns is not None and task.overrun_action is not OverrunAction.LOG
     budget_ns = enforced_budget(task)
     for job in _concerned(history, index, budget_ns if acts else None, told):
@@ -180,8 +176,8 @@ def _table_overruns(history: History, index: int, task: TaskRow, locks: LockHist
     for owner, end_ns in zip(windows.owner.tolist(), windows.spans.end_ns.tolist(), strict=True):
         if owner >= 0:
             ends.setdefault(owner, []).append(end_ns)
-    overruns = _events_of(history, index, EventKind.OVERRUN)
-    actions = _events_of(history, index, EventKind.ENFORCE)
+    overruns = history.events_of_task(EventKind.OVERRUN, index)
+    actions = history.events_of_task(EventKind.ENFORCE, index)
     jobs = history.trace.jobs
     last_ns = min(history.trace.horizon_ns, int(history.lost_row_ns[task.processor]) - 1)
     for job in history.jobs_of_task[index].tolist():
@@ -219,8 +215,8 @@ def _check_server(history: History, locks: LockHistory, index: int, task: TaskRo
     events = sorted(
         (position, int(kind), time_ns, job, value)
         for kind in (EventKind.THROTTLE, EventKind.REPLENISH)
-        for time_ns, job, value, position in history.events(kind)
-        if history.task[job] == index
+        for rows in history.events_of_task(kind, index).values()
+        for time_ns, job, value, position in rows
     )
     told: dict[int, list[tuple[int, int, int]]] = {}
     for _, kind, time_ns, job, value in events:
@@ -241,7 +237,7 @@ def _check_server(history: History, locks: LockHistory, index: int, task: TaskRo
             found.add(Rule.BUDGETS, at_ns, history.job_name(job), f"{_words(wanted)}, not {_words(actual)}")
             account.follow(says)
     paid = {(event[3], event[2]) for event in events}
-    for job, rows in _events_of(history, index, EventKind.ENFORCE).items():
+    for job, rows in history.events_of_task(EventKind.ENFORCE, index).items():
         for time_ns, _, value, _ in rows:
             if value != OverrunAction.THROTTLE or (job, time_ns) not in paid:
                 text = "an overrun action is told only when its server has nothing left"

@@ -52,7 +52,7 @@ class _Cores:
         self._vague = {job for job, _ in brief_stays(history)}
         self._present = [-1] * self._count
         self._last_core: dict[int, int] = {}
-        self._known_core: dict[int, int] = {}
+        self._entered: list[int] = []
         self._free: list[int] = []
         self._victims: dict[int, int] = {}
 
@@ -75,8 +75,8 @@ class _Cores:
             if self._core[place] in goes_on:
                 self._victims[self._core[place]] = place
             self._present[self._core[place]] = place
-        self._known_core = dict(self._last_core)
-        self._last_core.update({self._job[place]: self._core[place] for place in places})
+        self._last_core.update({self._job[place]: self._core[place] for place in self._entered})
+        self._entered = places
         return [place for place in places if self._core[place] not in goes_on]
 
     def _follows(self, before: int, place: int, at_ns: int) -> bool:
@@ -89,7 +89,7 @@ class _Cores:
             if job in self._vague:
                 return
             if self._free:
-                last = self._known_core.get(job, -1)
+                last = self._last_core.get(job, -1)
                 should = last if last in self._free else self._free[0]
             else:
                 open_to = [core for core, one in self._victims.items() if self._may_lose(one, at_ns)]

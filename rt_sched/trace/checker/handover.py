@@ -31,25 +31,16 @@ def boundaries(history: History) -> list[set[int]]:
 
 
 def check_stops(
-    history: History, locks: LockHistory, own: Int64s, left: Left, stopped: Intervals, found: Findings
+    history: History, locks: LockHistory, own: Int64s, left: Left, stopped: Intervals, rows: Int64s, found: Findings
 ) -> None:
     """A job that stops running although it could go on was preempted: where that is allowed, by a better one.
 
-    `stopped`: waiting intervals that begin where the job had a core.
+    `stopped`: waiting intervals that begin with the end of a slice; `rows`: those slices.
     """
     if not len(stopped):
         return
     slices = history.trace.slices
-    by_core = history.slices_by_core
-    last_by_job = history.slices_by_job
-    job_column, end_column = slices.job[last_by_job], slices.end_ns[last_by_job]
-    order = np.lexsort((end_column, job_column))
-    ends = list(zip(job_column[order].tolist(), end_column[order].tolist(), strict=True))
-    rows_of_end = dict(zip(ends, last_by_job[order].tolist(), strict=True))
-    starts = {
-        (int(slices.processor[place]), int(slices.start_ns[place])): int(slices.job[place])
-        for place in by_core.tolist()
-    }
+    winners = _winners(history, rows)
     brief = _brief_on_rows(history)
     edges, offsets = boundaries(history), Offsets(history)
     shared = {
@@ -57,16 +48,15 @@ def check_stops(
         for row, processor in enumerate(history.setup.processors)
         if processor.slack_sharing
     }
-    for job, at_ns in zip(stopped.job.tolist(), stopped.begin_ns.tolist(), strict=True):
+    columns = (stopped.job.tolist(), stopped.begin_ns.tolist(), rows.tolist(), winners)
+    for job, at_ns, place, winner in zip(*columns, strict=True):
         row = int(history.row[job])
         processor = history.setup.processors[row]
         if at_ns in edges[row] or at_ns in left.get(job, ()):
             continue
-        place = rows_of_end[job, at_ns]
         core = int(slices.processor[place])
         where, who = history.core_name(core), history.job_name(job)
         task = history.task_row(job)
-        winner = starts.get((core, at_ns))
         if slices.kind[place] == SliceKind.SPIN or locks.fixed_at(job, at_ns):
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core from an msrp request to the unlock")
         elif slices.kind[place] == SliceKind.SWITCH and not _prefix_over(history, place):
@@ -91,6 +81,20 @@ def check_stops(
                 found.add(Rule.PREEMPTION, at_ns, where, text)
 
 
+def _winners(history: History, rows: Int64s) -> list[int | None]:
+    """Per slice the job that takes its core at its end, None for nobody."""
+    slices, order = history.trace.slices, history.slices_by_core
+    place_of = np.empty(len(order), np.int64)
+    place_of[order] = np.arange(len(order))
+    following = place_of[rows] + 1
+    inside = following < len(order)
+    after = order[np.where(inside, following, 0)]
+    taken = (
+        inside & (slices.processor[after] == slices.processor[rows]) & (slices.start_ns[after] == slices.end_ns[rows])
+    )
+    return [job if took else None for job, took in zip(slices.job[after].tolist(), taken.tolist(), strict=True)]
+
+
 def _brief_on_rows(history: History) -> set[tuple[int, int]]:
     """Processors, and the instants at which a job got one of their cores for no time at all."""
     return {(int(history.row[job]), time_ns) for job, time_ns in brief_stays(history)}
@@ -104,7 +108,7 @@ def _prefix_over(history: History, place: int) -> bool:
     return length_ns in (processor.switch_ns, processor.switch_ns + processor.migration_ns)
 
 
-def check_skips(history: History, wait: Intervals, run: Intervals, found: Findings) -> None:
+def check_skips(history: History, own: Int64s, wait: Intervals, run: Intervals, found: Findings) -> None:
     """A job is skipped when it would be dispatched: a core is free for it or runs what it may preempt."""
     jobs = history.trace.jobs
     skipped = np.flatnonzero(jobs.status == JobStatus.SKIPPED)
@@ -113,7 +117,7 @@ def check_skips(history: History, wait: Intervals, run: Intervals, found: Findin
     order = np.lexsort((run.begin_ns, run.core))
     run = run.of(order)
     bounds = np.searchsorted(run.core, np.arange(len(history.row_of_core) + 1))
-    own = {int(job): int(key) for job, key in zip(wait.job.tolist(), wait.key.tolist(), strict=True)}
+    waited = {int(job): int(key) for job, key in zip(wait.job.tolist(), wait.key.tolist(), strict=True)}
     for job in skipped.tolist():
         at_ns, row = int(history.end_ns[job]), int(history.row[job])
         processor = history.setup.processors[row]
@@ -123,7 +127,7 @@ def check_skips(history: History, wait: Intervals, run: Intervals, found: Findin
             continue
         if processor.slices or processor.table:
             continue
-        key = own.get(job)
+        key = waited.get(job)
         if key is None:
             continue
         first_core = int(history.first_core[row])
@@ -134,7 +138,8 @@ def check_skips(history: History, wait: Intervals, run: Intervals, found: Findin
             if place < bounds[core] or run.end_ns[place] <= at_ns:
                 possible = True
             elif run.begin_ns[place] == at_ns:
-                possible = possible or run.key[place] >= key
+                # What it locks as it begins may already have improved its key.
+                possible = possible or max(run.key[place], own[run.job[place]]) >= key
             else:
                 # A job with preemption points may stand at one of them.
                 limited = history.task_row(int(run.job[place])).preemption_points_ns

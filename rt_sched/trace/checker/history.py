@@ -109,12 +109,26 @@ class History:
         """Events of one kind, in order."""
         return self._events.get(kind, [])
 
+    @cached_property
+    def _events_by_task(self) -> dict[int, list[dict[int, list[EventRow]]]]:
+        found: dict[int, list[dict[int, list[EventRow]]]] = {}
+        tasks = self.task.tolist()
+        for kind, rows in self._events.items():
+            of_tasks: list[dict[int, list[EventRow]]] = [{} for _ in self.setup.tasks]
+            for row in rows:
+                if row[1] >= 0:
+                    of_tasks[tasks[row[1]]].setdefault(row[1], []).append(row)
+            found[kind] = of_tasks
+        return found
+
+    def events_of_task(self, kind: EventKind, task: int) -> dict[int, list[EventRow]]:
+        """Events of one kind about jobs of a task, by job, in order."""
+        of_tasks = self._events_by_task.get(kind)
+        return of_tasks[task] if of_tasks else {}
+
     def events_of_jobs(self, kind: EventKind) -> dict[int, list[EventRow]]:
         """Events of one kind by job, in order."""
-        found: dict[int, list[EventRow]] = defaultdict(list)
-        for event in self.events(kind):
-            found[event[1]].append(event)
-        return found
+        return {job: rows for of_task in self._events_by_task.get(kind, ()) for job, rows in of_task.items()}
 
     # -- jobs
 

@@ -56,10 +56,10 @@ class Intervals:
         return cut.of(cut.begin_ns < cut.end_ns)
 
 
-def waiting(history: History, own: Int64s, locks: LockHistory) -> tuple[Intervals, Bools]:
+def waiting(history: History, own: Int64s, locks: LockHistory) -> tuple[Intervals, Int64s]:
     """Intervals in which a job was the oldest of its task, released, and neither on a core nor held back.
 
-    Also, for each of them, whether it begins where the job stopped running.
+    Also, for each of them, the row of the slice with whose end it begins, -1 for none.
     """
     jobs, slices, order = history.trace.jobs, history.trace.slices, history.slices_by_job
     last_ns = np.minimum(history.end_ns, history.trace.horizon_ns)
@@ -74,8 +74,8 @@ def waiting(history: History, own: Int64s, locks: LockHistory) -> tuple[Interval
     job = np.concatenate([alone, slices.job[order], hold_job, alone])
     begin = np.concatenate([history.head_ns[alone], slices.start_ns[order], hold_begin, last_ns[alone]])
     end = np.concatenate([history.head_ns[alone], slices.end_ns[order], hold_end, last_ns[alone]])
-    ran = np.zeros(len(job), np.bool_)
-    ran[len(alone) : len(alone) + len(order)] = True
+    ran = np.full(len(job), -1, np.int64)
+    ran[len(alone) : len(alone) + len(order)] = order
     sort = np.lexsort((end, begin, job))
     job, begin, end, ran = job[sort], begin[sort], end[sort], ran[sort]
     gap = np.flatnonzero((job[1:] == job[:-1]) & (begin[1:] > end[:-1]))

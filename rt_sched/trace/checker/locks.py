@@ -255,11 +255,13 @@ class _Sweep:
 
     def _update_keys(self, time_ns: int) -> None:
         """Note the keys of all owners; those of others are what they were declared to be."""
-        for job, held in self._held.items():
+        for job, held in list(self._held.items()):
             steps = self._owner_keys[job]
             key = self._effective(job, time_ns, set()) if held else None
             if (steps[-1][1] if steps else None) != key:
                 steps.append((time_ns, key))
+            if not held:
+                del self._held[job]
 
     def _merge_keys(self) -> None:
         """Keys of owners while they own, their own ones otherwise."""

@@ -30,7 +30,7 @@ def check_scheduling(history: History, own: Int64s, locks: LockHistory, found: F
     wait, stopped = waiting(history, own, locks)
     run = running(history, own, locks)
     left = _leavers(history)
-    check_stops(history, locks, own, left, wait.of(stopped), found)
+    check_stops(history, locks, own, left, wait.of(stopped >= 0), stopped[stopped >= 0], found)
     wait, run = with_keys(wait, locks.keys, own), with_keys(run, locks.keys, own)
     wait_row, run_row = history.row[wait.job], history.row_of_core[run.core]
     for row, processor in enumerate(history.setup.processors):
@@ -62,7 +62,7 @@ def check_scheduling(history: History, own: Int64s, locks: LockHistory, found: F
                 lambda job, time_ns: key_at(locks.keys.get(job), int(own[job]), time_ns),
                 found,
             )
-    check_skips(history, wait, run, found)
+    check_skips(history, own, wait, run, found)
     check_ceilings(history, locks, found)
     check_overheads(history, left, found)
 
