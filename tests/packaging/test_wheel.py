@@ -122,6 +122,7 @@ def test_the_shipped_log_replays_by_name_from_an_empty_folder(run, installed):
         "report.html",
         "summary.json",
         "trace.pftrace",
+        "trace.npz",
         "output.mcap",
         "manifest.json",
     }
