@@ -2,14 +2,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install replay test lint benchmark clean
+.PHONY: help install replay test lint benchmark evidence clean
 
 help:
 	@echo "make replay     install, then replay the shipped log; the report lands in runs/hazard/report.html"
 	@echo "make test       install, then everything that CI runs"
 	@echo "make install    only prepare the virtual environment"
 	@echo "make lint       format, types and layers only"
-	@echo "make benchmark  replay cost against the bare stage computations"
+	@echo "make benchmark  replay cost against the bare stage computations, kernel speed, loading of large files"
+	@echo "make evidence   100 000 random systems against the oracle, every mutated rule (an hour; into benchmarks/results/)"
 	@echo "make clean      remove the virtual environment and all runs"
 
 install: $(VENV)/.installed
@@ -35,6 +36,13 @@ test: lint
 
 benchmark: install
 	$(BIN)/python benchmarks/replay_overhead.py
+	$(BIN)/python benchmarks/kernel_speed.py
+	$(BIN)/python benchmarks/config_loading.py
+
+evidence: install
+	$(BIN)/python benchmarks/evidence/random_systems.py
+	$(BIN)/python benchmarks/evidence/mutations.py
+	$(BIN)/python benchmarks/replay_overhead.py --json > benchmarks/results/replay_overhead.json
 
 clean:
 	rm -rf $(VENV) runs build dist

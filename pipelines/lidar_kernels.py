@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numba import njit
 
+from rt_sched.kernels.numba_cache import CACHE
+
 #: Coordinates are summed in units of 2**-13 m (0.12 mm), intensities in 2**-8, so that a mean has no rounding order.
 _FIXED_POINT = 8192.0
 _FIXED_INTENSITY = 256.0
@@ -27,7 +29,7 @@ _PLANE_CELLS = 60
 _PLANE_MIN_CELLS = 12
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def _slot_of(keys, key):
     """Index of `key` in the open-addressing table, or of the free slot (-1) where it belongs."""
     mask = keys.size - 1
@@ -38,7 +40,7 @@ def _slot_of(keys, key):
     return slot
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def _table_size(items):
     size = 16
     while size < 2 * items:
@@ -46,12 +48,12 @@ def _table_size(items):
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def _cell_key(ix, iy, iz):
     return ((ix + _CELL_BIAS) << 42) | ((iy + _CELL_BIAS) << 21) | (iz + _CELL_BIAS)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def _group(labels, clusters):
     """Indices of the labelled points, cluster by cluster, and where each cluster starts: int64[clusters + 1]."""
     starts = np.zeros(clusters + 1, np.int64)
@@ -69,7 +71,7 @@ def _group(labels, clusters):
     return members, starts
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def voxel_means(xyz_m, intensity, transform, min_range_m, max_range_m, voxel_m):
     """Crops by distance from the sensor, transforms and averages the points of each voxel.
 
@@ -122,7 +124,7 @@ def voxel_means(xyz_m, intensity, transform, min_range_m, max_range_m, voxel_m):
     return keys[:voxels].copy(), means, mean_intensity
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def _solve_plane(x, y, z, weight):
     """Weighted least squares for z = a x + b y + c; the last value is False when the points do not span a plane."""
     sw = sx = sy = sz = sxx = sxy = syy = sxz = syz = 0.0
@@ -150,7 +152,7 @@ def _solve_plane(x, y, z, weight):
     return a, b, mz - a * mx - b * my, True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def ground_plane(xyz_m, height_known, height_m, max_slope):
     """First guess of the ground around the sensor as a, b, c of z = a x + b y + c.
 
@@ -187,7 +189,7 @@ def ground_plane(xyz_m, height_known, height_m, max_slope):
     return a, b, c
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def obstacle_mask(xyz_m, plane, sectors, ring_m, rings, step_m, slope, clearance_m, max_height_m):
     """True for points between `clearance_m` and `max_height_m` above the ground: bool[n].
 
@@ -227,7 +229,7 @@ def obstacle_mask(xyz_m, plane, sectors, ring_m, rings, step_m, slope, clearance
     return keep
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def _extent(xyz_m, members, start, end, cos, sin):
     """Bounds along (cos, sin), across it, and in height: u_low, u_high, v_low, v_high, z_low, z_high."""
     u_low, u_high, v_low, v_high, z_low, z_high = np.inf, -np.inf, np.inf, -np.inf, np.inf, -np.inf
@@ -241,7 +243,7 @@ def _extent(xyz_m, members, start, end, cos, sin):
     return u_low, u_high, v_low, v_high, z_low, z_high
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def _root(parent, node):
     while parent[node] != node:
         parent[node] = parent[parent[node]]
@@ -249,7 +251,7 @@ def _root(parent, node):
     return node
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def _touch(xyz_m, members, first_start, first_end, second_start, second_end, reach2):
     """Whether two cells hold points at most sqrt(reach2) apart, seen from above."""
     for p in range(first_start, first_end):
@@ -261,7 +263,7 @@ def _touch(xyz_m, members, first_start, first_end, second_start, second_end, rea
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def cluster_labels(xyz_m, tolerance_m):
     """Euclidean clusters seen from above: int32[n] labels and their number.
 
@@ -321,7 +323,7 @@ def cluster_labels(xyz_m, tolerance_m):
     return labels, found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def _heading(xyz_m, members, start, end, headings):
     """Direction of a rectangle's side, 0 <= angle < pi/2, that its points lie closest to.
 
@@ -344,7 +346,7 @@ def _heading(xyz_m, members, start, end, headings):
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def cut_oversized(xyz_m, labels, clusters, headings, max_length_m, max_width_m):
     """Cuts clusters beyond `max_length_m` x `max_width_m` (walls, hedges, rows of objects) into equal pieces along
     their sides. Returns new labels int32[n] and their number; a piece may be empty."""
@@ -375,7 +377,7 @@ def cut_oversized(xyz_m, labels, clusters, headings, max_length_m, max_width_m):
     return cut, found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def cluster_boxes(xyz_m, labels, clusters, headings, min_points, min_height_m):
     """Upright boxes around clusters: float64[m, 8] as x, y, z of the centre, length, width, height, yaw, points.
 

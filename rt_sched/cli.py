@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
-import tempfile
-import traceback
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-import typer
+try:
+    import contextlib
+    import io
+    import json
+    import os
+    import signal
+    import tempfile
+    import traceback
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from rt_sched import __version__
-from rt_sched.errors import ConfigError, RtSchedError
+    import typer
+
+    from rt_sched import __version__
+    from rt_sched.errors import ConfigError, DeploymentError, RtSchedError
+except KeyboardInterrupt:  # loading typer takes longer than all else that happens before `main` can catch it
+    sys.stderr.write("rt-sched: interrupted\n")
+    sys.exit(130)
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -71,6 +79,8 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Replay a recording through its pipelines, in lockstep with modelled devices."""
+    # Before the kernels, for which it chooses the folder.
+    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import replay as job
     from rt_sched.app.terminal import Terminal
 
@@ -86,7 +96,8 @@ def replay(
         command=_command_line(),
     )
     terminal = Terminal(quiet=as_json)
-    result = job.run_replay(request, terminal)
+    with numba_cache.told_before_compiling(lambda: terminal.note(_compiling(kept=numba_cache.CACHE))):
+        result = job.run_replay(request, terminal)
     if as_json:
         _print_json(result.summary)
     else:
@@ -189,8 +200,11 @@ def examples(as_json: Json = False) -> None:
 @app.command("compile")
 def compile_kernels() -> None:
     """Compile all kernels into the cache, so that no later command waits for it."""
+    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app.warm_up import compile_all
 
+    if not numba_cache.CACHE:
+        raise DeploymentError(f"compiled kernels cannot be kept: {_NO_CACHE}")
     compile_all(lambda text: typer.echo(text, err=True))
 
 
@@ -217,10 +231,14 @@ EXIT_CODES = {
 _WrongCall: Any = typer.BadParameter.__base__
 
 
+_NO_CACHE = "no folder for them can be written; name one in NUMBA_CACHE_DIR"
+
+
 def main() -> NoReturn:
     """Entry point of the console script."""
     try:
         signal.signal(signal.SIGTERM, _terminate)
+        _prepare_streams()
         code = _run()
     except _Terminated:
         code = _failed(EXIT_TERMINATED, "terminated")
@@ -233,13 +251,15 @@ def main() -> NoReturn:
         details = [str(problem) for problem in error.problems]
         code = _failed(EXIT_USAGE, f"{count} problem{'s' if count > 1 else ''} found", details)
     except RtSchedError as error:
-        code = _failed(EXIT_DEFECT if getattr(error, "is_defect", False) else EXIT_USAGE, str(error))
+        if getattr(error, "is_defect", False):
+            code = _failed(EXIT_DEFECT, f"{error} ({_write_traceback()})")
+        else:
+            code = _failed(EXIT_USAGE, str(error))
     except BrokenPipeError:
-        sys.stdout = None  # whoever read it is gone: nothing is left to flush at exit
-        code = EXIT_OK
+        code = EXIT_OK  # whoever read the results has seen enough
     except Exception as error:
-        message = f"internal error: {type(error).__name__}: {error} (traceback in {_write_traceback()})"
-        code = _failed(EXIT_DEFECT, message)
+        code = _failed(EXIT_DEFECT, f"internal error: {type(error).__name__}: {error} ({_write_traceback()})")
+    _give_up_streams_that_fail()
     sys.exit(code)
 
 
@@ -253,24 +273,71 @@ def _run() -> int:
     except typer.Exit as stop:
         sys.stdout.flush()
         return stop.exit_code
+    except SystemExit as stop:
+        # What the help is printed with makes an exit of its own out of a reader that has gone away.
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
+        raise
     return EXIT_OK
+
+
+def _prepare_streams() -> None:
+    """Nothing that is printed can fail for its characters, nor because the caller closed a stream."""
+    out, err = sys.stdout, sys.stderr
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(_StandardOutput(_nowhere() if out is None else out.fileno(), "w", closefd=False)),
+        encoding="utf-8" if out is None else out.encoding,
+        errors="backslashreplace",
+        line_buffering=out is not None and out.isatty(),
+    )
+    if err is None:
+        sys.stderr = os.fdopen(_nowhere(), "w", encoding="utf-8")
+    elif isinstance(err, io.TextIOWrapper):
+        err.reconfigure(errors="backslashreplace")
+
+
+def _nowhere() -> int:
+    return os.open(os.devnull, os.O_WRONLY)
+
+
+class _StandardOutput(io.FileIO):
+    """An error that it meets is the caller's to mend, whoever wrote to it."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise DeploymentError(f"standard output cannot be written ({error.strerror})") from error
+
+
+def _give_up_streams_that_fail() -> None:
+    """What a stream does not take now it would not take at exit, where that would change the exit code."""
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except (OSError, DeploymentError):
+            setattr(sys, name, None)
 
 
 def _failed(code: int, message: str, details: Sequence[str] = ()) -> int:
     """Tells why the command ends with `code`, and gives it back."""
-    for line in (*details, f"rt-sched: {message}" if message else ""):
-        if line:
-            print(line, file=sys.stderr)
+    with contextlib.suppress(OSError):
+        for line in (*details, f"rt-sched: {message}" if message else ""):
+            if line:
+                print(line, file=sys.stderr)
     if "--json" in sys.argv[1:]:
-        _print_json(
-            {
-                "schema": "rt-sched/error/1",
-                "status": "failed",
-                "exit_code": code,
-                "message": message,
-                "problems": list(details),
-            }
-        )
+        with contextlib.suppress(OSError, DeploymentError):
+            _print_json(
+                {
+                    "schema": "rt-sched/error/1",
+                    "status": "failed",
+                    "exit_code": code,
+                    "message": message,
+                    "problems": list(details),
+                }
+            )
     return code
 
 
@@ -281,14 +348,26 @@ def _explain(error: Any) -> str:
     return f"{message}; see {command} --help" if message else ""
 
 
+def _compiling(*, kept: bool) -> str:
+    return "compiling kernels, about 10 s" + ("" if kept else f", in every run: {_NO_CACHE}")
+
+
 def _write_traceback() -> str:
-    with tempfile.NamedTemporaryFile("w", prefix="rt-sched-", suffix=".log", delete=False, encoding="utf-8") as file:
-        traceback.print_exc(file=file)
-    return file.name
+    """Says where the traceback of the error that is being handled is."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="rt-sched-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            traceback.print_exc(file=file)
+    except OSError as error:
+        return f"its traceback cannot be written: {error.strerror}"
+    return f"traceback in {file.name}"
 
 
 def _print_json(document: Any) -> None:
-    json.dump(document, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    # Where the stream's encoding lacks a character, JSON has its own way to write it.
+    plain = sys.stdout.encoding.lower().replace("-", "") != "utf8"
+    json.dump(document, sys.stdout, indent=2, ensure_ascii=plain, allow_nan=False)
     sys.stdout.write("\n")
 
 

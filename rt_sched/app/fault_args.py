@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from rt_sched.errors import ConfigError, Problem
 from rt_sched.model import Fault, FaultKind, System
-from rt_sched.units import MAX_TIME_NS, floor_int, parse_time
+from rt_sched.units import MAX_TIME_NS, floor_int, format_ns, parse_time
 
 
 def parse_faults(arguments: Sequence[str], system: System) -> tuple[Fault, ...]:
-    """Faults in order of time. Raises ConfigError with every mistake at once."""
+    """Faults in order of time, each once. Raises ConfigError with every mistake at once."""
     faults: list[Fault] = []
     problems: list[Problem] = []
     for argument in arguments:
@@ -21,7 +21,19 @@ def parse_faults(arguments: Sequence[str], system: System) -> tuple[Fault, ...]:
             problems.append(Problem("--fault", 0, 0, argument, str(error)))
     if problems:
         raise ConfigError(problems)
-    return tuple(sorted(faults, key=lambda fault: (fault.time_ns, fault.kind.value, fault.target)))
+    return tuple(sorted(dict.fromkeys(faults), key=lambda fault: (fault.time_ns, fault.kind.value, fault.target)))
+
+
+def check_fault_times(faults: Sequence[Fault], end_ns: int) -> None:
+    """Raises ConfigError for every fault at or after the end of the run."""
+    late = [fault for fault in faults if fault.time_ns >= end_ns]
+    if late:
+        raise ConfigError(
+            [
+                Problem("--fault", 0, 0, f"{fault}@{format_ns(fault.time_ns)}", f"the run ends at {format_ns(end_ns)}")
+                for fault in late
+            ]
+        )
 
 
 def _parse(argument: str, system: System) -> Fault:

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rt_sched.lowering import lost_sensors
 from rt_sched.messages import ArbiterDecision, ArbiterState
-from rt_sched.model import Fault, FaultKind, System
+from rt_sched.model import Fault, FaultKind, SensorKind, System
 
 _COMMANDING = (ArbiterState.NOMINAL, ArbiterState.DEGRADED, ArbiterState.BACKUP)
 
 
 def fault_outcomes(
-    system: System, faults: Sequence[Fault], decisions: Sequence[tuple[int, ArbiterDecision]]
+    system: System,
+    faults: Sequence[Fault],
+    recorded: Collection[str],
+    decisions: Sequence[tuple[int, ArbiterDecision]],
 ) -> list[dict[str, Any]]:
-    """One row per fault, as seen in the arbiter's decisions.
+    """One row per fault, as seen in the arbiter's decisions. `recorded`: sensors that the recording holds.
 
     Detected: the first decision after the fault that newly names a lost sensor as stale, or whose state is worse than
-    that of the last decision before the fault. Recovered: the first decision from then on after which every one, until
-    the next fault or the end of the run, is a valid command of a path that works.
+    that of the last decision before the fault. Recovered: the first decision from then on after which every one is a
+    valid command of a path that works, until the end of the run or the next fault (one that comes within the limit for
+    recovery is suffered together with this one). How fast it recovers while it is still starting is not judged.
     """
     rows = []
     for index, fault in enumerate(faults):
-        end_ns = faults[index + 1].time_ns if index + 1 < len(faults) else None
-        silent = set(lost_sensors(system, [fault])) | _fed_by(system, fault)
+        silenced = (set(lost_sensors(system, [fault])) | _fed_by(system, fault)) & set(recorded)
         before = [decision for time_ns, decision in decisions if time_ns < fault.time_ns]
         state = before[-1].state if before else ArbiterState.STARTING
-        silent -= set(before[-1].stale_sensors) if before else set()
+        limit_ns = _limit_ns(system, silenced)
+        together_ns = fault.time_ns + max(limit_ns or 0, 1)
+        end_ns = next((later.time_ns for later in faults[index + 1 :] if later.time_ns >= together_ns), None)
+        silent = silenced - set(before[-1].stale_sensors if before else ())
         detected = recovered = None
         for time_ns, decision in decisions:
-            if time_ns < fault.time_ns or (end_ns is not None and fault.time_ns < end_ns <= time_ns):
+            if time_ns < fault.time_ns or (end_ns is not None and end_ns <= time_ns):
                 continue
             if detected is None and (silent & set(decision.stale_sensors) or _worse(decision.state, state)):
                 detected = time_ns - fault.time_ns
@@ -44,16 +50,17 @@ def fault_outcomes(
                 "time_ns": fault.time_ns,
                 "detected_after_ns": detected,
                 "recovered_after_ns": recovered,
-                "recovery_limit_ns": _limit_ns(system, fault),
+                "recovery_limit_ns": None if state is ArbiterState.STARTING and recovered is not None else limit_ns,
             }
         )
     return rows
 
 
-def _limit_ns(system: System, fault: Fault) -> int | None:
-    """Cameras and devices must be recovered in time; a LiDAR's silence shows only when its next sweep is due."""
-    judged = fault.kind in (FaultKind.CAMERA, FaultKind.DEVICE)
-    return system.safety.recovery_limit_ns if system.safety and judged else None
+def _limit_ns(system: System, silenced: Collection[str]) -> int | None:
+    """The limit on recovery. Where only LiDARs fall silent there is none: that shows when the next sweep is due."""
+    kinds = {sensor.kind for sensor in system.sensors if sensor.name in silenced}
+    reported_only = bool(kinds) and kinds <= {SensorKind.LIDAR, SensorKind.IMU}
+    return None if reported_only or system.safety is None else system.safety.recovery_limit_ns
 
 
 def _worse(state: ArbiterState, before: ArbiterState) -> bool:

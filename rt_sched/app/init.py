@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
+from rt_sched.app.init_topics import ChosenTopics, FoundSensor, choose_topics, identifier
 from rt_sched.app.shipped import resolve
-from rt_sched.errors import DataError, DeploymentError
+from rt_sched.config.quantities import MAX_RATE_HZ, MIN_RATE_HZ
+from rt_sched.errors import DeploymentError
 from rt_sched.ports import Recording, TopicKind
-from rt_sched.units import format_ns, format_rate
+from rt_sched.units import NS_PER_S, format_ns, format_rate, parse_time
 from sensors.recording import open_recording
-from sensors.survey import TopicSurvey, survey
-
-#: Share of one GPU that guessed detectors may use before a further device is assumed.
-_GPU_SHARE = Fraction(6, 10)
 
 #: Modelled execution times on an Orin-class device: (bcet, wcet), in the file's own notation. The detector's figure is
 #: that of INT8 networks of its size on Orin; the others leave room over what the stages need on a desktop core.
@@ -32,17 +28,7 @@ _TIMES = {
     "backup": ("50us", "500us"),
     "arbiter": ("20us", "100us"),
 }
-_INFER_WCET_S = Fraction(9, 1000)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A topic that becomes a sensor."""
-
-    name: str
-    topic: TopicSurvey
-    rate_hz: Fraction
-    device: str
+_INFER_WCET_S = parse_time(_TIMES["infer"][1]) / NS_PER_S
 
 
 def write_system_for(log: str, *, salvage: bool, output: Path | None, overwrite: bool) -> str:
@@ -64,69 +50,29 @@ def write_system_for(log: str, *, salvage: bool, output: Path | None, overwrite:
 
 
 def system_text_for(recording: Recording) -> str:
-    """YAML that loads and replays unedited. Raises DataError for a recording without camera, LiDAR or IMU."""
-    topics = [t for t in survey(recording, decode_all=False).topics if t.kind is not TopicKind.OTHER and t.messages]
-    usable = [topic for topic in topics if topic.rate_hz is not None]
-    if not usable:
-        listed = ", ".join(f"{topic.name} ({topic.schema})" for topic in recording.topics) or "none"
-        raise DataError(f"{recording.path}: no camera, LiDAR or IMU topic with two usable messages; topics: {listed}")
-    found = _place(usable)
-    skipped = [topic.name for topic in topics if topic.rate_hz is None]
-    name = _identifier(Path(recording.path).stem)
-    return "\n".join(_lines(name, recording.path, found, skipped)) + "\n"
+    """YAML that loads and replays unedited. Raises DataError for a recording without a usable camera, LiDAR or IMU."""
+    chosen = choose_topics(recording, _INFER_WCET_S)
+    return "\n".join(_lines(identifier(Path(recording.path).stem), recording.path, chosen)) + "\n"
 
 
-def _place(topics: Sequence[TopicSurvey]) -> list[_Found]:
-    """Names and devices; cameras are spread so that no GPU is asked for more than its share."""
-    names: set[str] = set()
-    found = []
-    device, used = 1, Fraction(0)
-    for topic in topics:
-        rate = topic.nominal_rate_hz or Fraction(topic.rate_hz or 1).limit_denominator(1000)
-        if topic.kind is TopicKind.CAMERA:
-            if used and used + rate * _INFER_WCET_S > _GPU_SHARE:
-                device, used = device + 1, Fraction(0)
-            used += rate * _INFER_WCET_S
-        base = _sensor_name(topic)
-        name, number = base, 1
-        while name in names:
-            number += 1
-            name = f"{base}_{number}"
-        names.add(name)
-        found.append(_Found(name, topic, rate, f"orin-{device if topic.kind is TopicKind.CAMERA else 1}"))
-    return found
-
-
-def _sensor_name(topic: TopicSurvey) -> str:
-    noise = {"compressed", "image", "image_raw", "image_rect", "image_color", "raw", "points", "pointcloud", "data"}
-    words = [word for word in re.split(r"[^A-Za-z0-9]+", topic.name) if word and word.lower() not in noise]
-    return _identifier("_".join(words) or topic.kind.value)
-
-
-def _identifier(text: str) -> str:
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", text).strip("_-") or "recording"
-    return name if name[0].isalpha() else f"r_{name}"
-
-
-def _lines(name: str, path: str, found: Sequence[_Found], skipped: Sequence[str]) -> Iterable[str]:
-    cameras = [f for f in found if f.topic.kind is TopicKind.CAMERA]
-    lidars = [f for f in found if f.topic.kind is TopicKind.LIDAR]
-    imus = [f for f in found if f.topic.kind is TopicKind.IMU]
-    yield f"# Made by `rt-sched init` from {Path(path).name}. Topics, rates, jitter and sizes are measured;"
+def _lines(name: str, path: str, chosen: ChosenTopics) -> Iterable[str]:
+    cameras, lidars, imus = (chosen.of_kind(kind) for kind in (TopicKind.CAMERA, TopicKind.LIDAR, TopicKind.IMU))
+    yield f"# Made by `rt-sched init` from {_one_line(Path(path).name)}. Topics, rates, jitter and sizes are measured;"
     yield "# every line with `guess` is not in the recording: look at it before you rely on a verdict."
-    yield from (f"# {topic}: left out, its rate cannot be told from fewer than two usable stamps" for topic in skipped)
+    for topic, reason in chosen.left_out.items():
+        yield f"# {_one_line(topic)}: left out, {_one_line(reason)}"
     yield "rt_sched: 1"
     yield f"name: {name}"
     yield "policy: rms  # guess"
     yield ""
     yield "devices:  # guess: the recording does not say on what it will run"
-    for device in sorted({f.device for f in found}):
+    for device in sorted({f.device for f in chosen.sensors}):
         yield f"  {device}: {{soc: agx-orin, power_mode: MAXN}}"
     if cameras or lidars:
         yield "  gateway: {soc: safety-mcu}"
     yield ""
     yield "sensors:"
-    for sensor in found:
+    for sensor in chosen.sensors:
         yield from _sensor_lines(sensor)
     yield ""
     yield "tasks:  # guess: stages, placement and execution times (of an Orin-class device)"
@@ -155,12 +101,15 @@ def _lines(name: str, path: str, found: Sequence[_Found], skipped: Sequence[str]
         yield f"safety: {{arbiter: arbiter, primary: decide{backup}}}"
 
 
-def _sensor_lines(sensor: _Found) -> Iterable[str]:
+def _sensor_lines(sensor: FoundSensor) -> Iterable[str]:
     topic = sensor.topic
     yield f"  {sensor.name}:"
     yield f"    kind: {topic.kind.value}"
-    measured = f"  # measured {topic.rate_hz:.3f} Hz" if topic.rate_hz else ""
-    yield f"    rate: {format_rate(sensor.rate_hz)}{measured}"
+    measured_hz = topic.rate_hz or float(sensor.rate_hz)
+    measured = f"measured {measured_hz:.3f} Hz"
+    if not MIN_RATE_HZ <= measured_hz <= MAX_RATE_HZ:
+        measured = f"measured {measured_hz:.3g} Hz, this is the nearest that can be stated"
+    yield f"    rate: {format_rate(sensor.rate_hz)}  # {measured}"
     if topic.latency is None:
         yield "    latency: 0ns  # guess: capture and log stamps are on different clocks"
     elif topic.latency.max_ns <= 0:
@@ -174,10 +123,17 @@ def _sensor_lines(sensor: _Found) -> Iterable[str]:
         yield f"    calibration: {{image_size: [{topic.image_width}, {topic.image_height}]}}"
 
 
-def _camera_tasks(sensor: _Found) -> Iterable[str]:
+def _camera_tasks(sensor: FoundSensor) -> Iterable[str]:
     name, device = sensor.name, sensor.device
     yield from _task(f"pre_{name}", "pipelines.camera:Preprocess", f"{device}.cpu", "pre", [("image", name)])
-    yield from _task(f"infer_{name}", "pipelines.detector:Infer", f"{device}.gpu", "infer", [("tensor", f"pre_{name}")])
+    yield from _task(
+        f"infer_{name}",
+        "pipelines.detector:Infer",
+        f"{device}.gpu",
+        "infer",
+        [("tensor", f"pre_{name}")],
+        remark="  # guess: more than one GPU can do; expect misses" if sensor.gpu_share > 1 else "",
+    )
     yield from _task(
         f"post_{name}",
         "pipelines.detector:Postprocess",
@@ -188,7 +144,7 @@ def _camera_tasks(sensor: _Found) -> Iterable[str]:
     )
 
 
-def _lidar_tasks(sensor: _Found) -> Iterable[str]:
+def _lidar_tasks(sensor: FoundSensor) -> Iterable[str]:
     name, device = sensor.name, sensor.device
     yield from _task(
         f"pre_{name}",
@@ -203,7 +159,9 @@ def _lidar_tasks(sensor: _Found) -> Iterable[str]:
     )
 
 
-def _decision_tasks(cameras: Sequence[_Found], lidars: Sequence[_Found], imus: Sequence[_Found]) -> Iterable[str]:
+def _decision_tasks(
+    cameras: Sequence[FoundSensor], lidars: Sequence[FoundSensor], imus: Sequence[FoundSensor]
+) -> Iterable[str]:
     inputs = [(f"detections_{camera.name}", f"post_{camera.name}") for camera in cameras]
     parameters = []
     if lidars:
@@ -256,6 +214,7 @@ def _task(
     activation: str | None = None,
     read: bool = False,
     parameters: str = "",
+    remark: str = "",
 ) -> Iterable[str]:
     """`read`: the inputs are only read, and may be empty, when the task's own clock activates it."""
     bcet, wcet = _TIMES[kind]
@@ -267,13 +226,13 @@ def _task(
     yield "    inputs:"
     for port, source in inputs:
         yield f"      {port}: {{from: {source}, edge: latest, required: false}}" if read else f"      {port}: {source}"
-    yield f"    execution: {{bcet: {bcet}, wcet: {wcet}}}"
+    yield f"    execution: {{bcet: {bcet}, wcet: {wcet}}}{remark}"
     if parameters:
         yield f"    parameters: {{{parameters}}}"
 
 
 def _chains(
-    cameras: Sequence[_Found], lidars: Sequence[_Found], imus: Sequence[_Found]
+    cameras: Sequence[FoundSensor], lidars: Sequence[FoundSensor], imus: Sequence[FoundSensor]
 ) -> Iterable[tuple[str, tuple[str, ...]]]:
     end = ("fuse", "decide", "arbiter")
     for camera in cameras:
@@ -292,5 +251,10 @@ def _chains(
 def _quoted(text: str) -> str:
     """A YAML string for any topic name, taken literally by glob matching where it has no glob characters."""
     escaped = "".join(f"[{c}]" if c in "*?[" else c for c in text)
-    plain = re.fullmatch(r"[A-Za-z0-9_/.-]+", escaped) is not None
-    return escaped if plain else '"' + escaped.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    plain = re.fullmatch(r"/[A-Za-z0-9_/.-]+", escaped) is not None
+    return escaped if plain else '"' + _one_line(escaped.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def _one_line(text: str) -> str:
+    """What cannot be printed, line ends above all, as YAML escapes."""
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 from rt_sched.lowering import lost_devices, lost_sensors
 from rt_sched.model import CauseEffectChain, Fault, System
 from rt_sched.trace.chains import ChainMeasurement, measure_chain
-from rt_sched.trace.records import Trace
+from rt_sched.trace.records import Bools, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,29 @@ def judged_chains(
             continue
         until_ns = _broken_ns(system, chain, faults)
         counted = published if until_ns is None else published & (trace.jobs.finish_ns <= until_ns)
-        judged.append(JudgedChain(chain, measure_chain(trace, chain.path, counted), until_ns))
+        judged.append(JudgedChain(_limited(system, chain), _measured(trace, chain.path, counted), until_ns))
     return judged
+
+
+def _limited(system: System, chain: CauseEffectChain) -> CauseEffectChain:
+    """The chain with the command deadline as its latency limit, where it ends in a command and states none itself."""
+    safety = system.safety
+    if safety is None or chain.max_latency_ns is not None or chain.path[-1] != safety.arbiter:
+        return chain
+    return dataclasses.replace(chain, max_latency_ns=safety.command_deadline_ns)
+
+
+def _measured(trace: Trace, path: Sequence[str], counted: Bools) -> ChainMeasurement:
+    """Without the outputs that repeat old data only because the recording is over: the run goes on a little longer."""
+    measured = measure_chain(trace, path, counted)
+    over_ns = int(trace.samples.arrival_ns.max(initial=0))
+    newest = np.maximum.accumulate(measured.sample_number)
+    repeats = (measured.output_ns[1:] > over_ns) & (measured.sample_number[1:] <= newest[:-1])
+    if not repeats.any():
+        return measured
+    of_last_task = np.equal(trace.jobs.task, trace.task_names.index(path[-1]))
+    stale = of_last_task & np.isin(trace.jobs.finish_ns, measured.output_ns[1:][repeats])
+    return measure_chain(trace, path, counted & ~stale)
 
 
 def _broken_ns(system: System, chain: CauseEffectChain, faults: Sequence[Fault]) -> int | None:

@@ -8,22 +8,24 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from rt_sched import kernels
 from rt_sched.app.check_trace import check_document
-from rt_sched.app.fault_args import parse_faults
+from rt_sched.app.fault_args import check_fault_times, parse_faults
 from rt_sched.app.judged_chains import JudgedChain, judged_chains
 from rt_sched.app.manifest import make_manifest
 from rt_sched.app.replay_frames import annotated_frames
 from rt_sched.app.replay_watch import ReplayWatch
-from rt_sched.app.run_folder import RunFolder, next_free
+from rt_sched.app.run_folder import RunFolder
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.summary import make_summary
 from rt_sched.app.systems import stage_context, system_for
-from rt_sched.errors import ConfigError, DataError, Problem
-from rt_sched.lowering import check_plan, lower
+from rt_sched.errors import ConfigError, DataError, DeploymentError, Problem
+from rt_sched.lowering import Role, check_plan, input_role, lower
 from rt_sched.messages import EncodedImage
 from rt_sched.model import Fault, Plan, System
 from rt_sched.planner import POLICIES, make_plan
@@ -82,7 +84,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
     if request.policy is not None and request.policy not in POLICIES:
         raise ConfigError([Problem("--policy", 0, 0, request.policy, f"valid: {', '.join(POLICIES)}")])
     log = resolve(request.log)
-    target = request.output or next_free(Path("runs"), log.stem)
+    run = RunFolder(request.output or Path("runs") / log.stem, numbered=request.output is None)
     with ExitStack() as stack:
         progress.step("reading the recording")
         recording = open_recording(log, salvage=request.salvage)
@@ -92,8 +94,10 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         faults = parse_faults(request.faults, system)
         mapping = _map_topics(system, recording)
         plan = _checked_plan(system, request.policy)
-        folder = stack.enter_context(RunFolder(target)).path
+        folder = stack.enter_context(run).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
+        horizon_ns = _horizon_ns(system, timeline)
+        check_fault_times(faults, horizon_ns)
         progress.step("starting the stages")
         stages = stack.enter_context(_started(system, stages_known))
         simulation = Simulation(
@@ -103,12 +107,17 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
                 timeline.samples,
                 seed=request.seed,
                 faults=faults,
-                horizon_ns=_horizon_ns(system, timeline),
+                horizon_ns=horizon_ns,
             )
         )
         watch = ReplayWatch(system, timeline.samples)
-        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=timeline.origin_ns))
+        # A recording that counts from 0 may have been captured before that, where the file format has no times.
+        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=max(timeline.origin_ns, 0)))
+        if poses := _sensor_poses(system, recording, mapping):
+            recorder.add_static_transforms("vehicle", poses)
         threads = request.threads or os.cpu_count() or 1
+        progress.step("loading the scheduling kernel")
+        kernels.warm_up()
         progress.step("replaying")
         _replay(simulation, system, stages, recording, mapping, timeline, threads, watch, recorder, progress)
         progress.step("writing the run folder")
@@ -121,6 +130,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             trace=trace,
             chains=chains,
             recording=recording,
+            recording_name=request.log,
             mapping=mapping,
             timeline=timeline,
             faults=faults,
@@ -128,7 +138,10 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             trace_check=trace_check,
         )
         manifest = make_manifest(
-            inputs=[(request.log, log), *([(request.system, system_path)] if request.system and system_path else [])],
+            inputs=[
+                (request.log, Path(recording.path)),
+                *([(request.system, system_path)] if request.system and system_path else []),
+            ],
             command=request.command,
             options={"seed": request.seed, "policy": plan.policy, "clock": "lockstep", "tier": "modelled"},
             schedule_sha256=schedule_sha256(trace),
@@ -136,7 +149,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         )
         recorder.close()
         _write_folder(folder, system, trace, chains, faults, summary, manifest, watch)
-    return ReplayResult(target, summary, manifest, time.monotonic() - began)
+    return ReplayResult(run.target, summary, manifest, time.monotonic() - began)
 
 
 def _map_topics(system: System, recording: Recording) -> TopicMapping:
@@ -150,6 +163,25 @@ def _map_topics(system: System, recording: Recording) -> TopicMapping:
     return mapping
 
 
+def _sensor_poses(
+    system: System, recording: Recording, mapping: TopicMapping
+) -> dict[str, tuple[tuple[float, float, float, float], ...]]:
+    """Frame of each sensor whose pose is known, by the name that its first readable message gives it -> pose."""
+    poses = {}
+    for sensor in system.sensors:
+        pose, topic = sensor.calibration.sensor_to_vehicle, mapping.sensor_to_topic.get(sensor.name)
+        if pose is None or topic is None:
+            continue
+        first = next((message for message in recording.messages([topic]) if message.problem is None), None)
+        try:
+            frame = recording.decode(first).frame_id if first else ""
+        except DataError:
+            continue
+        if frame:
+            poses[frame] = pose
+    return poses
+
+
 def _checked_plan(system: System, policy: str | None) -> Plan:
     plan = make_plan(system, policy)
     problems = check_plan(system, plan)
@@ -159,8 +191,23 @@ def _checked_plan(system: System, policy: str | None) -> Plan:
 
 
 def _horizon_ns(system: System, timeline: Timeline) -> int:
-    """Long enough for the jobs of the last samples to meet their deadlines."""
-    return timeline.last_arrival_ns + max(task.deadline_ns for task in system.tasks) + 1
+    """The end of the run: the last arrival and room for the jobs that follow from it.
+
+    Room is the largest deadline, but no more than three times the longest path of worst-case execution times: clocks
+    go on meanwhile, and what they would do long after the recording says nothing about the drive.
+    """
+    tasks = {task.name: task for task in system.tasks}
+
+    @cache
+    def path_ns(name: str) -> int:
+        if name not in tasks:
+            return 0
+        task = tasks[name]
+        activating = [port for port in task.inputs if input_role(task.activation, port) is not Role.READ]
+        return task.execution.wcet_ns + max((path_ns(port.source) for port in activating), default=0)
+
+    room_ns = min(max(task.deadline_ns for task in system.tasks), 3 * max(map(path_ns, tasks)))
+    return timeline.last_arrival_ns + room_ns + 1
 
 
 @contextmanager
@@ -243,6 +290,13 @@ def _write_folder(
         arbiter=watch.decisions,
         frames=annotated_frames(watch),
     )
-    (folder / "report.html").write_text(render_run_report(report), encoding="utf-8")
+    _write_text(folder / "report.html", render_run_report(report))
     for name, document in (("summary.json", summary), ("manifest.json", manifest)):
-        (folder / name).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        _write_text(folder / name, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def _write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DeploymentError(f"cannot write {path}: {error.strerror}") from error

@@ -22,7 +22,8 @@ class ReplayWatch:
     `decisions`: (finish_ns, decision) of the arbiter. `images`: (camera, capture_ns) -> recorded frame, for the frames
     chosen in advance; `detections`: the same keys -> boxes. `refused_samples`: rows of the sample table whose data was
     refused; `undecodable`: how many per sensor. `refused_rows`: rows of the job table of completed jobs that published
-    nothing because a stage refused its input or had none; `refused_jobs`: how many per task. `frames`: per camera,
+    nothing because a stage refused its input or had none; `refused_jobs`: how many per task; `refusals`: those among
+    them whose stage refused the output of another task, so that no other count tells of it. `frames`: per camera,
     those that a detector looked at; `frames_with`, `boxes`: per camera and class, frames with a box, and boxes.
     `reasons`: per sensor or task the first reason given.
     """
@@ -43,6 +44,7 @@ class ReplayWatch:
         self.frames_with: dict[str, Counter[str]] = {}
         self.boxes: dict[str, Counter[str]] = {}
         self.refused_jobs: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
         self.reasons: dict[str, str] = {}
 
     @property
@@ -69,8 +71,10 @@ class ReplayWatch:
             self._hash.update(f"no data from {result.source};".encode())
             self.refused_jobs[task] += 1
             self.refused_rows.append(finished.job)
-            self.reasons.setdefault(task, result.reason)
             if result.source == "stage":
+                if not sensor_samples:
+                    self.refusals[task] += 1
+                    self.reasons.setdefault(task, result.reason)
                 for sample in sensor_samples:
                     self._refuse_sample(sample, result.reason)
             return

@@ -9,16 +9,23 @@ import numpy as np
 
 from rt_sched.app.fault_outcomes import fault_outcomes
 from rt_sched.app.judged_chains import JudgedChain
+from rt_sched.app.message_fates import topic_rows
+from rt_sched.app.reasons import choices_once
 from rt_sched.app.replay_watch import ReplayWatch
+from rt_sched.app.run_status import Losses, run_status
+from rt_sched.lowering import lost_devices
 from rt_sched.model import Fault, Plan, System
-from rt_sched.ports import Recording
+from rt_sched.ports import Recording, TopicKind
 from rt_sched.runtime.timeline import Timeline
-from rt_sched.trace.records import SampleStatus, Trace
+from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import TaskStatistics, measure_processing_elements, measure_tasks
-from rt_sched.units import NS_PER_S, format_ms
+from rt_sched.units import NS_PER_S
 from sensors.mapping import TopicMapping
 
 SUMMARY_SCHEMA = "rt-sched/run-summary/1"
+
+#: Topics that one note names.
+_MOST_NAMED = 8
 
 
 def make_summary(
@@ -28,18 +35,38 @@ def make_summary(
     trace: Trace,
     chains: Sequence[JudgedChain],
     recording: Recording,
+    recording_name: str,
     mapping: TopicMapping,
     timeline: Timeline,
     faults: Sequence[Fault],
     watch: ReplayWatch,
     trace_check: dict[str, Any],
 ) -> dict[str, Any]:
-    """The document; `chains` from `judged_chains`, `trace_check` from `check_trace.check_document`."""
+    """The document; `chains` from `judged_chains`, `recording_name` as the user gave it, `trace_check` from
+    `check_trace.check_document`.
+    """
     tasks = measure_tasks(trace)
-    topics = _topics(system, trace, recording, timeline, watch)
+    first_fault_ns = min((fault.time_ns for fault in faults), default=None)
+    topics = topic_rows(system, trace, recording, timeline, watch.refused_samples, first_fault_ns)
     chain_rows = [_chain(judged) for judged in chains]
-    fault_rows = fault_outcomes(system, faults, watch.decisions)
-    status, reason = run_status(tasks, chain_rows, fault_rows, topics, recording, trace_check)
+    fault_rows = fault_outcomes(system, faults, mapping.sensor_to_topic.keys(), watch.decisions)
+    until_ns = min((fault.time_ns for fault in faults), default=trace.horizon_ns + 1)
+    arbiter = _arbiter(system, trace, faults, watch)
+    status, reason = run_status(
+        tasks={task.name: task.misses for task in tasks if task.misses},
+        chains=chain_rows,
+        faults=fault_rows,
+        trace_check=trace_check,
+        losses=Losses(
+            damage=recording.damage,
+            messages=sum(topic["dropped"] + topic["undecodable"] for topic in topics),
+            quarantined=sum(topic["quarantined"] for topic in topics),
+            refused_jobs=int(np.count_nonzero(trace.jobs.arrival_ns[watch.refused_rows] < until_ns)),
+            dropped_outputs=int(np.count_nonzero((trace.drops.message >= 0) & (trace.drops.time_ns < until_ns))),
+        ),
+        arbiter_states=arbiter["state_time_ns"],
+        after_recording_ns=trace.horizon_ns - timeline.last_arrival_ns,
+    )
     return {
         "schema": SUMMARY_SCHEMA,
         "status": status,
@@ -48,7 +75,7 @@ def make_summary(
         "tier": "modelled",
         "system": system.name,
         "policy": plan.policy,
-        "recording": recording.path,
+        "recording": recording_name,
         "duration_ns": trace.horizon_ns,
         "tasks": [_task(task, statistics, watch) for task, statistics in zip(system.tasks, tasks, strict=True)],
         "chains": chain_rows,
@@ -57,7 +84,7 @@ def make_summary(
             {"name": pe.name, "processors": pe.processors, "utilisation": round(pe.utilisation, 9)}
             for pe in measure_processing_elements(trace)
         ],
-        "arbiter": _arbiter(trace, watch),
+        "arbiter": arbiter,
         "detections": [_detections(sensor.name, watch) for sensor in system.sensors if watch.frames[sensor.name]],
         "faults": fault_rows,
         "trace_check": trace_check,
@@ -96,6 +123,7 @@ def _chain(judged: JudgedChain) -> dict[str, Any]:
         "outputs": len(measured.output_ns),
         "samples": measured.samples,
         "lost": measured.lost,
+        "unreflected": measured.unreflected,
         "repeated": measured.repeated,
         "reaction_max_ns": measured.reaction.max_ns,
         "reaction_limit_ns": chain.max_reaction_ns,
@@ -118,92 +146,23 @@ def _detections(camera: str, watch: ReplayWatch) -> dict[str, Any]:
     return {"camera": camera, "frames": watch.frames[camera], "classes": classes}
 
 
-def _topics(
-    system: System,
-    trace: Trace,
-    recording: Recording,
-    timeline: Timeline,
-    watch: ReplayWatch,
-) -> list[dict[str, Any]]:
-    """One row per topic; recorded = delivered + dropped + undecodable + lost_to_faults + unmapped, always."""
-    sensor_index = {sensor.name: index for index, sensor in enumerate(system.sensors)}
-    dropped_samples = {-2 - int(message) for message in trace.drops.message if message < -1}
-    intake = {entry.topic: entry for entry in timeline.intake}
-    rows = []
-    for topic in recording.topics:
-        entry = intake.get(topic.name)
-        row = {"name": topic.name, "schema": topic.schema, "sensor": None, "recorded": topic.messages}
-        row |= {"delivered": 0, "dropped": 0, "undecodable": 0, "lost_to_faults": 0, "unmapped": 0}
-        if entry is None:
-            row["unmapped"] = topic.messages
-        else:
-            mine = trace.samples.sensor == sensor_index[entry.sensor]
-            lost = int(np.count_nonzero(mine & (trace.samples.status != SampleStatus.DELIVERED)))
-            delivered_rows = np.flatnonzero(mine & (trace.samples.status == SampleStatus.DELIVERED))
-            refused = watch.refused_samples
-            undecodable = sum(1 for sample in delivered_rows if int(sample) in refused)
-            dropped = sum(1 for s in delivered_rows if int(s) in dropped_samples and int(s) not in refused)
-            row["sensor"] = entry.sensor
-            row["recorded"] = entry.recorded
-            row["lost_to_faults"] = lost
-            row["dropped"] = dropped
-            row["undecodable"] = entry.undecodable + entry.quarantined + undecodable
-            row["delivered"] = len(delivered_rows) - undecodable - dropped
-        rows.append(row)
-    return rows
+def _arbiter(system: System, trace: Trace, faults: Sequence[Fault], watch: ReplayWatch) -> dict[str, Any]:
+    """Time spent in each state, from the first decision to the end, and how often each source was chosen.
 
-
-def run_status(
-    tasks: Sequence[TaskStatistics],
-    chains: Sequence[dict[str, Any]],
-    faults: Sequence[dict[str, Any]],
-    topics: Sequence[dict[str, Any]],
-    recording: Recording,
-    trace_check: dict[str, Any],
-) -> tuple[str, str]:
-    """The worst thing that can be said of the run, in one sentence."""
-    violations = trace_check["violations"]
-    if violations:
-        first, count = violations[0], sum(trace_check["violation_counts"].values())
-        where = f"{first['where']} at {format_ms(first['time_ns'])} ms: {first['expected']}"
-        return "failed", f"a defect of rt-sched: its trace breaks the scheduling rules {count} times, first {where}"
-    missed = [task for task in tasks if task.misses]
-    if missed:
-        worst = max(missed, key=lambda task: task.misses)
-        total = sum(task.misses for task in missed)
-        return "deadline_miss", f"{total} jobs missed their deadline, {worst.misses} of them of task {worst.name}"
-    for kind in ("reaction", "latency", "data_age"):
-        for chain in chains:
-            value, limit = chain[f"{kind}_max_ns"], chain[f"{kind}_limit_ns"]
-            if value is not None and limit is not None and value > limit:
-                words = kind.replace("_", " ")
-                limits = f"{format_ms(value)} ms is over its limit of {format_ms(limit)} ms"
-                return "deadline_miss", f"chain {chain['name']}: {words} {limits}"
-    for fault in faults:
-        recovered, limit = fault["recovered_after_ns"], fault["recovery_limit_ns"]
-        if limit is not None and (recovered is None or recovered > limit):
-            how = "not recovered" if recovered is None else f"recovered after {format_ms(recovered)} ms"
-            return "deadline_miss", f"fault {fault['fault']}: {how}; the limit is {format_ms(limit)} ms"
-    silent = [chain["name"] for chain in chains if not chain["outputs"]]
-    lost = sum(topic["dropped"] + topic["undecodable"] for topic in topics)
-    if recording.damage:
-        return "incomplete", f"the recording is damaged: {recording.damage}"
-    if lost:
-        return "incomplete", f"{lost} recorded messages were dropped or could not be decoded"
-    if silent:
-        return "incomplete", f"no output on chain {', '.join(silent)}"
-    return "ok", "every mapped message was processed, every deadline and chain limit was met"
-
-
-def _arbiter(trace: Trace, watch: ReplayWatch) -> dict[str, Any]:
-    """Time spent in each state, from the first decision to the end, and how often each source was chosen."""
+    SILENT: from the loss of the arbiter's own device on, when nobody commands.
+    """
     state_time_ns: dict[str, int] = {}
     decisions: dict[str, int] = {}
-    ends = [time_ns for time_ns, _ in watch.decisions[1:]] + [trace.horizon_ns]
+    devices = {task.pe[0] for task in system.tasks if system.safety and task.name == system.safety.arbiter}
+    silent_ns = min((ns for device, ns in lost_devices(faults).items() if device in devices), default=trace.horizon_ns)
+    ends = [time_ns for time_ns, _ in watch.decisions[1:]] + [silent_ns]
     for (time_ns, decision), end_ns in zip(watch.decisions, ends, strict=False):
         state_time_ns[decision.state.value] = state_time_ns.get(decision.state.value, 0) + end_ns - time_ns
         decisions[decision.selected] = decisions.get(decision.selected, 0) + 1
-    return {"state_time_ns": state_time_ns, "decisions": decisions}
+    if silent_ns < trace.horizon_ns:
+        state_time_ns["SILENT"] = trace.horizon_ns - silent_ns
+    emergency = next((time_ns for time_ns, decision in watch.decisions if decision.command.emergency), None)
+    return {"state_time_ns": state_time_ns, "decisions": decisions, "first_emergency_ns": emergency}
 
 
 def _notes(
@@ -222,18 +181,26 @@ def _notes(
     )
     if mapping.missing_sensors:
         notes.append(f"the recording has no topic for {', '.join(mapping.missing_sensors)}; their tasks had no input")
+    messages = {topic.name: topic.messages for topic in recording.topics if topic.kind is not TopicKind.OTHER}
+    unread = [f"{name} ({messages[name]} messages)" for name in mapping.unmapped_topics if messages.get(name)]
+    if unread:
+        more = f" and {len(unread) - _MOST_NAMED} more" if len(unread) > _MOST_NAMED else ""
+        notes.append(f"no sensor of the system takes {', '.join(unread[:_MOST_NAMED])}{more}")
     notes.extend(str(match) for match in (*mapping.ambiguous, *mapping.wrong_kind))
     if recording.damage:
         notes.append(f"salvaged: {recording.damage}")
-    notes.extend(
+    refused = [
         f"{entry.sensor}: {entry.undecodable} messages could not be read, first: {entry.first_problem}"
         for entry in timeline.intake
         if entry.first_problem
+    ]
+    refused.extend(
+        f"{sensor}: {count} messages were refused, first: {watch.reasons[sensor]}"
+        for sensor, count in watch.undecodable.items()
     )
-    for sensor, count in watch.undecodable.items():
-        notes.append(f"{sensor}: {count} messages were refused, first: {watch.reasons[sensor]}")
-    for task in system.tasks:
-        if watch.refused_jobs[task.name]:
-            count = watch.refused_jobs[task.name]
-            notes.append(f"{task.name}: {count} jobs published nothing, first: {watch.reasons[task.name]}")
-    return notes
+    refused.extend(
+        f"{task.name}: {watch.refusals[task.name]} jobs published nothing, first: {watch.reasons[task.name]}"
+        for task in system.tasks
+        if watch.refusals[task.name]
+    )
+    return [*notes, *choices_once(refused)]

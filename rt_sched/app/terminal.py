@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -19,18 +20,36 @@ if TYPE_CHECKING:
 _STATUS_STYLE = {"ok": "bold green", "incomplete": "bold yellow", "assumption_violated": "bold yellow"}
 
 
-class Terminal:
-    """Progress bar on a terminal, one line per step elsewhere; silent on stdout when `quiet`."""
+#: Where there is no bar, a line tells how far a step is: at every tenth, but not more often than this.
+_TENTHS, _PAUSE_S = 10, 5.0
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._err = Console(stderr=True)
-        width = None if sys.stdout.isatty() else 120
-        self._out = Console(stderr=quiet, width=width, highlight=False)
+
+class _Stream(Console):
+    """A console that leaves it to the caller what a reader that has gone away means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+class Terminal:
+    """Progress bar on a terminal, lines elsewhere; silent on stdout when `quiet`.
+
+    `clock`: seconds, for the pace of the lines. Progress that cannot be written is dropped, as it is no result; tables
+    that cannot be written raise OSError.
+    """
+
+    def __init__(self, *, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._err = _Stream(stderr=True, highlight=False)
+        width = None if sys.stdout.isatty() else 150
+        self._out = _Stream(stderr=quiet, width=width, highlight=False)
         self._bar: Progress | None = None
+        self._clock = clock
+        self._step, self._tenth, self._told_s = "", 0, 0.0
 
     def step(self, text: str) -> None:
         """A new part of the job begins."""
         self._end_bar()
+        self._step, self._tenth, self._told_s = text, 0, self._clock()
         if self._err.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
@@ -43,12 +62,25 @@ class Terminal:
             self._bar.add_task(text, total=None)
             self._bar.start()
         else:
-            self._err.print(f"{text} ...", style="dim")
+            self.note(f"{text} ...")
 
     def advance(self, done_ns: int, total_ns: int) -> None:
         """Virtual time reached, of the whole."""
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done_ns, total=total_ns)
+            return
+        tenth = _TENTHS * done_ns // total_ns
+        if tenth > self._tenth and self._clock() - self._told_s >= _PAUSE_S:
+            self._tenth, self._told_s = tenth, self._clock()
+            reached = f"{done_ns / NS_PER_S:.1f} of {total_ns / NS_PER_S:.1f} s"
+            self.note(f"{self._step}: {100 * done_ns // total_ns} %, {reached}")
+
+    def note(self, text: str) -> None:
+        """Something worth a line while a step goes on."""
+        try:
+            self._err.print(Text(text, style="dim"), soft_wrap=True)
+        except OSError:
+            self._err.quiet = True
 
     def close(self) -> None:
         """Leaves the terminal as it was."""
@@ -70,7 +102,10 @@ class Terminal:
         idle = sum(1 for task in summary["tasks"] if not task["jobs"])
         if idle:
             self._out.print(Text(f"{idle} further tasks had no job", style="dim"))
-        self._out.print(_found_line(summary))
+        if summary["detections"]:
+            self._out.print(_found_line(summary))
+        if summary["arbiter"]["state_time_ns"]:
+            self._out.print(_arbiter_line(summary["arbiter"]))
         for note in summary["notes"]:
             self._out.print(Text(f"note: {note}", style="yellow"))
         self._out.print(_verdict(summary, result.wall_s))
@@ -128,7 +163,7 @@ def _chain_table(summary: Mapping[str, Any]) -> Table:
     table = _columns(
         Table(title="Chains (ms)", title_justify="left", box=None, pad_edge=False),
         ("chain",),
-        ("samples", "reaction max", "limit", "latency p50", "latency max", "limit", "data age max", "limit"),
+        ("outputs", "reaction max", "limit", "latency p50", "latency max", "limit", "data age max", "limit"),
     )
     for chain in summary["chains"]:
         row = [Text(chain["name"]), Text(str(chain["outputs"]))]
@@ -172,13 +207,14 @@ def _task_table(summary: Mapping[str, Any]) -> Table:
 
 
 def _topic_table(summary: Mapping[str, Any]) -> Table:
+    quarantined = ("quarantined",) if any(topic["quarantined"] for topic in summary["topics"]) else ()
+    counts = ("recorded", "delivered", "unread", "dropped", "undecodable", *quarantined, "lost_to_faults", "unmapped")
     table = _columns(
         Table(title="Messages", title_justify="left", box=None, pad_edge=False),
         ("topic", "sensor"),
-        ("recorded", "delivered", "dropped", "undecodable", "lost to faults", "unmapped"),
+        tuple(count.replace("_", " ") for count in counts),
     )
     for topic in summary["topics"]:
-        counts = ("recorded", "delivered", "dropped", "undecodable", "lost_to_faults", "unmapped")
         table.add_row(Text(topic["name"]), Text(topic["sensor"] or "–"), *(str(topic[key]) for key in counts))
     return table
 
@@ -193,6 +229,13 @@ def _found_line(summary: Mapping[str, Any]) -> Text:
         text.append(f"{camera['camera']}: {camera['frames']} frames, {classes}\n")
     text.rstrip()
     return text
+
+
+def _arbiter_line(arbiter: Mapping[str, Any]) -> Text:
+    states = ", ".join(f"{state} {time_ns / NS_PER_S:.2f} s" for state, time_ns in arbiter["state_time_ns"].items())
+    first = arbiter["first_emergency_ns"]
+    braking = "no emergency braking" if first is None else f"emergency braking from {first / NS_PER_S:.3f} s on"
+    return Text(f"arbiter: {states}; {braking}")
 
 
 def _fault_line(fault: Mapping[str, Any]) -> Text:

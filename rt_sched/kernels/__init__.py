@@ -11,4 +11,4 @@ def warm_up() -> None:
     from rt_sched.kernels.tables import Machine, empty_machine
 
     machine: Machine = empty_machine()
-    advance(*machine, np.int64(0), True)
+    advance(*machine, np.int64(0), 1)

@@ -100,7 +100,7 @@ def _room_for_instant(m, instant_ns):
         and clock["drops"] + clock["drops_needed"] <= len(m.drops)
         and clock["transfers"] + clock["transfers_needed"] <= len(m.transfers)
         and clock["log"] + clock["log_needed"] <= len(m.log)
-        and (clock["record_events"] == 0 or clock["events_needed"] <= len(m.events))
+        and (clock["record_events"] == 0 or clock["events"] + clock["events_needed"] <= len(m.events))
     )
 
 
@@ -341,13 +341,13 @@ def _entry(sources):
         log,
         events,
         until_ns,
-        single,
+        most,
     ):
-        """Process the instants up to and including `until_ns`, or only the next one when `single` is true.
+        """Process the instants up to and including `until_ns`, `most` of them at most.
 
-        Returns ADVANCED (single: one instant was processed; its events are the first clock.events rows), REACHED
-        (nothing more happens up to `until_ns`), ENDED (the horizon is behind), or FULL: a growing table lacks room for
-        the next instant, which is untouched; call again with tables that have clock.jobs_needed ... spare rows.
+        Returns ADVANCED (`most` instants were processed), REACHED (nothing more happens up to `until_ns`), ENDED (the
+        horizon is behind), or FULL: a growing table lacks room for the next instant, which is untouched; call again
+        with tables that have clock.jobs_needed ... spare rows. Events are appended; the caller sets clock.events to 0.
         """
         _ = sources
         m = Machine(
@@ -377,8 +377,8 @@ def _entry(sources):
             events,
         )
         time = m.clock[0]
+        instants = 0
         while True:
-            time["events"] = 0
             if time["ended"] == 1:
                 return ENDED
             instant_ns = _next_instant(m)
@@ -409,7 +409,8 @@ def _entry(sources):
                 _dispatch(m)
                 if time["spins_ended"] == 0:
                     break
-            if single:
+            instants += 1
+            if instants == most:
                 return ADVANCED
 
     return advance

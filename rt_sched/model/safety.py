@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SafetyConcept:
-    """`arbiter`: the task whose output goes to the actuators; `primary`, `backup`: those that it chooses from.
+    """`arbiter`: the task that commands the actuators; `primary`, `backup`: those whose commands it chooses from.
 
     `command_deadline_ns`: from capture stamp to command. `recovery_limit_ns`: within which the loss of a sensor or
     device must be handled.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,7 @@ from rt_sched.errors import DeploymentError
 from rt_sched.messages import EncodedImage
 from rt_sched.record.ros_messages import RosMessages
 from rt_sched.record.ros_types import RosMessage
-from rt_sched.record.schemas import schema_text, typestore
+from rt_sched.record.schemas import schema_text
 from rt_sched.units import NS_PER_MS
 
 #: Written into the header instead of the library's version, so that equal outputs give equal files.
@@ -42,6 +43,7 @@ class OutputRecorder:
         Command           /t/p rt_sched_msgs/Command
         ArbiterDecision   /t/p rt_sched_msgs/ArbiterDecision  /diagnostics diagnostic_msgs/DiagnosticArray
         EgoMotion         /t/p rt_sched_msgs/EgoMotion
+    Detections hold every object; markers show near objects and those with a class in detail, the others by outline.
     Annotations carry the capture stamp of their image, which a viewer needs to draw them over it.
 
     Raises DeploymentError when the file cannot be written.
@@ -59,7 +61,6 @@ class OutputRecorder:
         self._order = count()
         self._held: list[tuple[int, int, int, bytes]] = []
         self._messages = RosMessages(time_zero_ns)
-        self._store = typestore()
         self._schemas: dict[str, int] = {}
         self._channels: dict[tuple[str, str], int] = {}
         self._sequences: dict[int, int] = {}
@@ -105,7 +106,9 @@ class OutputRecorder:
     def discard(self) -> None:
         """Give up: remove what was written. After `close` this does nothing."""
         if not self._file.closed:
-            self._file.close()
+            # What is still buffered fits on a full disk no better now than before, and is not wanted.
+            with suppress(OSError):
+                self._file.close()
             self._part.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
@@ -121,8 +124,7 @@ class OutputRecorder:
 
     def _write(self, time_ns: int, message: RosMessage) -> None:
         channel = self._channel(message.topic, message.type_name)
-        data = bytes(self._store.serialize_cdr(message.value, message.type_name))
-        heappush(self._held, (int(time_ns), next(self._order), channel, data))
+        heappush(self._held, (int(time_ns), next(self._order), channel, message.data))
         self._latest_ns = max(self._latest_ns, int(time_ns))
         self._flush(self._latest_ns - _HOLD_BACK_NS)
 

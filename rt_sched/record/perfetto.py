@@ -11,19 +11,17 @@ Source: Perfetto documentation, "Writing TrackEvent Protos Synthetically".
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rt_sched.errors import DeploymentError
+from rt_sched.record.perfetto_packets import Instant, Packets, Tracks
+from rt_sched.record.perfetto_pieces import FIRST_SAMPLE, Flows, Pieces
 from rt_sched.trace.records import DropReason, Int64s, JobStatus, SampleStatus, Trace
 
-_SEQUENCE = 1
-_FIRST_SAMPLE = -2
 # Events of one instant in file order: what ended makes room before anything starts on the same track.
 _END, _INSTANT, _BEGIN = 0, 1, 2
 _SENSORS, _SYSTEM = "sensors", "run"
@@ -35,33 +33,6 @@ class Mark:
 
     time_ns: int
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Instant:
-    """A point event: `notes` become its arguments in the viewer."""
-
-    time_ns: int
-    track: int
-    name: str
-    notes: Mapping[str, int | str]
-    flows_out: Sequence[int] = ()
-
-
-class _Tracks:
-    """Numbers of processes and tracks in the order in which they are asked for."""
-
-    def __init__(self) -> None:
-        self.processes: dict[str, int] = {}
-        self.tracks: dict[tuple[str, str], int] = {}
-        self._next = itertools.count(1)
-
-    def track(self, process: str, name: str) -> int:
-        if process not in self.processes:
-            self.processes[process] = next(self._next)
-        if (process, name) not in self.tracks:
-            self.tracks[process, name] = next(self._next)
-        return self.tracks[process, name]
 
 
 def write_perfetto(
@@ -76,26 +47,26 @@ def write_perfetto(
     from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
     part = path.with_name(path.name + ".part")
-    tracks = _Tracks()
-    pieces = _Pieces(trace)
-    flows = _Flows(trace, pieces, chains or {})
+    tracks = Tracks()
+    pieces = Pieces(trace)
+    flows = Flows(trace, pieces, chains or {})
     of_processor = [tracks.track(_device(name), name) for name in trace.processor_names]
     instants = [
         *_arrivals(trace, tracks, flows),
         *_job_incidents(trace, tracks, pieces),
         *_drops(trace, tracks, pieces),
-        *(_Instant(mark.time_ns, tracks.track(_SYSTEM, "marks"), mark.text, {}) for mark in marks),
+        *(Instant(mark.time_ns, tracks.track(_SYSTEM, "marks"), mark.text, {}) for mark in marks),
     ]
     try:
         with part.open("wb") as file:
-            packets = _Packets(StreamingTraceProtoBuilder(file), trace.task_names, instants)
+            packets = Packets(StreamingTraceProtoBuilder(file), trace, pieces, instants)
             packets.describe(tracks)
+            track_of_slice = [of_processor[processor] for processor in trace.slices.processor.tolist()]
             for kind, row in _in_time_order(trace, pieces, instants):
                 if kind == _END:
-                    packets.end(int(trace.slices.end_ns[row]), of_processor[trace.slices.processor[row]])
+                    packets.end(row, track_of_slice[row])
                 elif kind == _BEGIN:
-                    track = of_processor[trace.slices.processor[row]]
-                    packets.begin(trace, pieces, row, track, flows.out_of_piece.get(row), flows.into_piece.get(row))
+                    packets.begin(row, track_of_slice[row], flows.out_of_piece.get(row), flows.into_piece.get(row))
                 else:
                     packets.instant(instants[row])
         part.replace(path)
@@ -104,197 +75,30 @@ def write_perfetto(
         raise DeploymentError(f"cannot write {path}: {error.strerror}") from error
 
 
-class _Pieces:
-    """How slices and jobs belong together: rows of the slice table, grouped by job and ordered by start.
-
-    `rows`: slices longer than nothing; `first`, `last`: per job its first and last slice, -1 for none; `position`
-    and `count`: per slice its place among those of its job; `processor_of_task`: where a task ran, -1 for nowhere.
-    """
-
-    def __init__(self, trace: Trace) -> None:
-        slices, jobs = trace.slices, len(trace.jobs)
-        order = np.lexsort((slices.start_ns, slices.job))
-        order = order[slices.end_ns[order] > slices.start_ns[order]]
-        job = slices.job[order]
-        starts = np.searchsorted(job, np.arange(jobs))
-        ends = np.searchsorted(job, np.arange(jobs), side="right")
-        ran = ends > starts
-        self.rows = order
-        self.first = np.full(jobs, -1, dtype=np.int64)
-        self.last = np.full(jobs, -1, dtype=np.int64)
-        self.first[ran] = order[starts[ran]]
-        self.last[ran] = order[ends[ran] - 1]
-        self.position = np.zeros(len(slices), dtype=np.int64)
-        self.count = np.zeros(len(slices), dtype=np.int64)
-        self.position[order] = np.arange(len(order)) - starts[job]
-        self.count[order] = (ends - starts)[job]
-        self.processor_of_task = np.full(len(trace.task_names), -1, dtype=np.int64)
-        self.processor_of_task[trace.jobs.task[job]] = slices.processor[order]
-
-
-class _Flows:
-    """Numbers of the arrows that leave and reach each slice (row of the slice table) and leave each sample."""
-
-    def __init__(self, trace: Trace, pieces: _Pieces, chains: Mapping[str, Sequence[str]]) -> None:
-        self.out_of_piece: dict[int, list[int]] = {}
-        self.into_piece: dict[int, list[int]] = {}
-        self.out_of_sample: dict[int, list[int]] = {}
-        self._numbers = itertools.count(1)
-        self._link_pieces(trace, pieces)
-        used = {link for path in chains.values() for link in itertools.pairwise(path)}
-        for edge in trace.edges:
-            if (edge.source, edge.target) in used:
-                self._link_messages(trace, pieces, trace.task_names.index(edge.target), edge.slot)
-
-    def _link_pieces(self, trace: Trace, pieces: _Pieces) -> None:
-        jobs = trace.slices.job[pieces.rows]
-        for before, after in zip(
-            pieces.rows[:-1][jobs[1:] == jobs[:-1]].tolist(),
-            pieces.rows[1:][jobs[1:] == jobs[:-1]].tolist(),
-            strict=True,
-        ):
-            self._arrow(self.out_of_piece.setdefault(before, []), after)
-
-    def _link_messages(self, trace: Trace, pieces: _Pieces, task: int, slot: int) -> None:
-        consumers = np.flatnonzero((trace.jobs.task == task) & (pieces.first >= 0))
-        messages = trace.jobs.inputs[consumers, slot]
-        for consumer, message in zip(pieces.first[consumers].tolist(), messages.tolist(), strict=True):
-            if message >= 0 and pieces.last[message] >= 0:
-                self._arrow(self.out_of_piece.setdefault(int(pieces.last[message]), []), consumer)
-            elif message <= _FIRST_SAMPLE:
-                self._arrow(self.out_of_sample.setdefault(_FIRST_SAMPLE - message, []), consumer)
-
-    def _arrow(self, out: list[int], to_piece: int) -> None:
-        number = next(self._numbers)
-        out.append(number)
-        self.into_piece.setdefault(to_piece, []).append(number)
-
-
-class _Packets:
-    """Encodes events; names are written once, in the first packet, and referred to by number."""
-
-    _NOTES = ("number", "arrival_ns", "deadline_ns", "response_ns", "status", "piece", "pieces", "capture_ns")
-
-    def __init__(self, builder: Any, task_names: Sequence[str], instants: Sequence[_Instant]) -> None:
-        from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
-
-        self._builder = builder
-        self._types = TrackEvent
-        self._flags = TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
-        self._cleared = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
-        events = dict.fromkeys([*task_names, *(instant.name for instant in instants)])
-        notes = dict.fromkeys([*self._NOTES, *(note for instant in instants for note in instant.notes)])
-        self._event_ids = {name: number for number, name in enumerate(events, start=1)}
-        self._note_ids = {name: number for number, name in enumerate(notes, start=1)}
-        self._statuses = [status.name.lower() for status in JobStatus]
-
-    def describe(self, tracks: _Tracks) -> None:
-        from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor
-
-        packet = self._builder.create_packet()
-        packet.trusted_packet_sequence_id = _SEQUENCE
-        packet.sequence_flags = self._cleared
-        for name, number in self._event_ids.items():
-            packet.interned_data.event_names.add(iid=number, name=name)
-        for name, number in self._note_ids.items():
-            packet.interned_data.debug_annotation_names.add(iid=number, name=name)
-        self._builder.write_packet(packet)
-        for process, number in tracks.processes.items():
-            packet = self._packet()
-            packet.track_descriptor.uuid = number
-            packet.track_descriptor.process.pid = number
-            packet.track_descriptor.process.process_name = process
-            packet.track_descriptor.child_ordering = TrackDescriptor.EXPLICIT
-            self._builder.write_packet(packet)
-        for rank, ((process, name), number) in enumerate(tracks.tracks.items()):
-            packet = self._packet()
-            packet.track_descriptor.uuid = number
-            packet.track_descriptor.parent_uuid = tracks.processes[process]
-            packet.track_descriptor.name = name
-            packet.track_descriptor.sibling_order_rank = rank
-            self._builder.write_packet(packet)
-
-    def begin(
-        self, trace: Trace, pieces: _Pieces, row: int, track: int, out: list[int] | None, into: list[int] | None
-    ) -> None:
-        jobs, job = trace.jobs, int(trace.slices.job[row])
-        packet, event = self._event(int(trace.slices.start_ns[row]), track, self._types.TYPE_SLICE_BEGIN)
-        event.name_iid = self._event_ids[trace.task_names[jobs.task[job]]]
-        self._note(event, "number", int(jobs.number[job]))
-        self._note(event, "arrival_ns", int(jobs.arrival_ns[job]))
-        self._note(event, "deadline_ns", int(jobs.deadline_ns[job]))
-        if jobs.status[job] == JobStatus.COMPLETED:
-            self._note(event, "response_ns", int(jobs.finish_ns[job] - jobs.arrival_ns[job]))
-        self._note(event, "status", self._statuses[jobs.status[job]])
-        self._note(event, "capture_ns", int(jobs.capture_ns[job]))
-        if pieces.count[row] > 1:
-            self._note(event, "piece", int(pieces.position[row]) + 1)
-            self._note(event, "pieces", int(pieces.count[row]))
-        if out:
-            event.flow_ids.extend(out)
-        if into:
-            event.terminating_flow_ids.extend(into)
-        self._builder.write_packet(packet)
-
-    def end(self, time_ns: int, track: int) -> None:
-        packet, _ = self._event(time_ns, track, self._types.TYPE_SLICE_END)
-        self._builder.write_packet(packet)
-
-    def instant(self, instant: _Instant) -> None:
-        packet, event = self._event(instant.time_ns, instant.track, self._types.TYPE_INSTANT)
-        event.name_iid = self._event_ids[instant.name]
-        for name, value in instant.notes.items():
-            self._note(event, name, value)
-        if instant.flows_out:
-            event.flow_ids.extend(instant.flows_out)
-        self._builder.write_packet(packet)
-
-    def _packet(self) -> Any:
-        packet = self._builder.create_packet()
-        packet.trusted_packet_sequence_id = _SEQUENCE
-        packet.sequence_flags = self._flags
-        return packet
-
-    def _event(self, time_ns: int, track: int, kind: int) -> tuple[Any, Any]:
-        packet = self._packet()
-        packet.timestamp = time_ns
-        event = packet.track_event
-        event.type = kind
-        event.track_uuid = track
-        return packet, event
-
-    def _note(self, event: Any, name: str, value: int | str) -> None:
-        if isinstance(value, str):
-            event.debug_annotations.add(name_iid=self._note_ids[name], string_value=value)
-        else:
-            event.debug_annotations.add(name_iid=self._note_ids[name], int_value=value)
-
-
 def _device(processor_name: str) -> str:
     return processor_name.rsplit(".", 2)[0]
 
 
-def _incidents_of(trace: Trace, tracks: _Tracks, pieces: _Pieces, task: int) -> int:
+def _incidents_of(trace: Trace, tracks: Tracks, pieces: Pieces, task: int) -> int:
     processor = int(pieces.processor_of_task[task])
     process = _SYSTEM if processor < 0 else _device(trace.processor_names[processor])
     return tracks.track(process, "incidents")
 
 
-def _arrivals(trace: Trace, tracks: _Tracks, flows: _Flows) -> Iterator[_Instant]:
+def _arrivals(trace: Trace, tracks: Tracks, flows: Flows) -> Iterator[Instant]:
     """Every sample that was due before the end, on the track of its sensor."""
     samples = trace.samples
-    for row in np.flatnonzero(samples.status != SampleStatus.WAITING).tolist():
-        sensor = trace.sensor_names[samples.sensor[row]]
-        yield _Instant(
-            int(samples.arrival_ns[row]),
-            tracks.track(_SENSORS, sensor),
-            "sample" if samples.status[row] == SampleStatus.DELIVERED else "sample lost",
-            {"number": int(samples.number[row]), "capture_ns": int(samples.capture_ns[row])},
-            flows.out_of_sample.get(row, ()),
-        )
+    names = {int(SampleStatus.DELIVERED): "sample", int(SampleStatus.LOST): "sample lost"}
+    columns = (samples.sensor, samples.number, samples.arrival_ns, samples.capture_ns, samples.status)
+    for row, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        sensor, number, arrival_ns, capture_ns, status = values
+        if status in names:
+            notes = {"number": number, "capture_ns": capture_ns}
+            track = tracks.track(_SENSORS, trace.sensor_names[sensor])
+            yield Instant(arrival_ns, track, names[status], notes, flows.out_of_sample.get(row, ()))
 
 
-def _job_incidents(trace: Trace, tracks: _Tracks, pieces: _Pieces) -> Iterator[_Instant]:
+def _job_incidents(trace: Trace, tracks: Tracks, pieces: Pieces) -> Iterator[Instant]:
     """Misses at the deadline; overruns, losses where the job last ran; skips where it would have started.
 
     The records hold no instant for an abort other than the deadline, at which aborting is done.
@@ -311,7 +115,7 @@ def _job_incidents(trace: Trace, tracks: _Tracks, pieces: _Pieces) -> Iterator[_
     ):
         for job in np.flatnonzero(happened).tolist():
             task = int(jobs.task[job])
-            yield _Instant(
+            yield Instant(
                 int(time_ns[job]),
                 _incidents_of(trace, tracks, pieces, task),
                 f"{name}: {trace.task_names[task]}",
@@ -323,7 +127,7 @@ def _job_incidents(trace: Trace, tracks: _Tracks, pieces: _Pieces) -> Iterator[_
             )
 
 
-def _drops(trace: Trace, tracks: _Tracks, pieces: _Pieces) -> Iterator[_Instant]:
+def _drops(trace: Trace, tracks: Tracks, pieces: Pieces) -> Iterator[Instant]:
     """Dropped messages, where they were to be read."""
     drops = trace.drops
     for time_ns, edge_index, message, reason in zip(
@@ -332,11 +136,11 @@ def _drops(trace: Trace, tracks: _Tracks, pieces: _Pieces) -> Iterator[_Instant]
         edge = trace.edges[edge_index]
         numbers = trace.jobs.number if message >= 0 else trace.samples.number
         notes: dict[str, int | str] = {
-            "number": int(numbers[message if message >= 0 else _FIRST_SAMPLE - message]),
+            "number": int(numbers[message if message >= 0 else FIRST_SAMPLE - message]),
             "reason": DropReason(reason).name.lower(),
         }
         track = _incidents_of(trace, tracks, pieces, trace.task_names.index(edge.target))
-        yield _Instant(time_ns, track, f"drop: {edge.source} -> {edge.target}.{edge.input}", notes)
+        yield Instant(time_ns, track, f"drop: {edge.source} -> {edge.target}.{edge.input}", notes)
 
 
 def _end_of(trace: Trace, rows: Int64s) -> Int64s:
@@ -344,7 +148,7 @@ def _end_of(trace: Trace, rows: Int64s) -> Int64s:
     return trace.slices.end_ns[rows] if len(trace.slices) else np.zeros(len(rows), dtype=np.int64)
 
 
-def _in_time_order(trace: Trace, pieces: _Pieces, instants: Sequence[_Instant]) -> Iterator[tuple[int, int]]:
+def _in_time_order(trace: Trace, pieces: Pieces, instants: Sequence[Instant]) -> Iterator[tuple[int, int]]:
     """(kind, row) of all events; at one instant ends come before instants and those before begins."""
     rows = pieces.rows
     instant_ns = np.array([instant.time_ns for instant in instants], dtype=np.int64)

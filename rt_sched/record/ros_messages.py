@@ -19,6 +19,7 @@ from rt_sched.messages import (
     EncodedImage,
     TrackedObjects,
 )
+from rt_sched.record.bulk_messages import detection_2d_array, image_annotations
 from rt_sched.record.ros_scene import SceneMessages
 from rt_sched.record.ros_types import RosMessage, RosTypes, colour_of
 from rt_sched.units import NS_PER_S
@@ -26,6 +27,7 @@ from rt_sched.units import NS_PER_S
 #: Where the state of the arbiter appears, the topic on which ROS tools look for diagnostics.
 DIAGNOSTICS_TOPIC = "/diagnostics"
 
+_COMMAND = "rt_sched_msgs/msg/Command"
 _LEVEL = {
     ArbiterState.STARTING: (1, "starting"),
     ArbiterState.NOMINAL: (0, "nominal"),
@@ -65,12 +67,10 @@ class RosMessages:
         data = np.frombuffer(image.data, dtype=np.uint8)
         if image.height == 0:
             name = "sensor_msgs/msg/CompressedImage"
-            return RosMessage(topic, name, self._types[name](header, image.encoding, data))
-        name = "sensor_msgs/msg/Image"
-        value = self._types[name](
-            header, image.height, image.width, image.encoding, int(image.big_endian), image.row_bytes, data
-        )
-        return RosMessage(topic, name, value)
+            return self._build.message(topic, name, header, image.encoding, data)
+        name, big_endian = "sensor_msgs/msg/Image", int(image.big_endian)
+        layout = (image.height, image.width, image.encoding, big_endian, image.row_bytes)
+        return self._build.message(topic, name, header, *layout, data)
 
     def static_transforms(self, parent: str, child_to_parent: Mapping[str, npt.NDArray[np.float64]]) -> RosMessage:
         """Poses of sensor frames in the frame `parent`; each matrix is float64[3, 4], rotation and translation."""
@@ -78,45 +78,35 @@ class RosMessages:
         for child, matrix in child_to_parent.items():
             x, y, z = (float(value) for value in matrix[:, 3])
             transform = self._types["geometry_msgs/msg/Transform"](
-                self._build.size(x, y, z), self._build.quaternion(matrix[:, :3])
+                self._build.vector(x, y, z), self._build.quaternion(matrix[:, :3])
             )
             header = self._build.header(0, parent)
             transforms.append(self._types["geometry_msgs/msg/TransformStamped"](header, child, transform))
-        name = "tf2_msgs/msg/TFMessage"
-        return RosMessage("/tf_static", name, self._types[name](transforms))
+        return self._build.message("/tf_static", "tf2_msgs/msg/TFMessage", transforms)
 
     def _detections(self, topic: str, message: Detections2D) -> Iterator[RosMessage]:
-        header = self._build.header(message.capture_time_ns, message.frame_id)
+        stamp, names = self._build.stamp(message.capture_time_ns), message.class_names
         boxes: list[list[float]] = message.boxes_px.tolist()
         scores: list[float] = message.scores.tolist()
-        names = message.class_names
-        types = self._types
-        pose_2d, point_2d = types["vision_msgs/msg/Pose2D"], types["vision_msgs/msg/Point2D"]
-        box_2d, detection = types["vision_msgs/msg/BoundingBox2D"], types["vision_msgs/msg/Detection2D"]
-        found = []
-        for (x_min, y_min, x_max, y_max), score, name in zip(boxes, scores, names, strict=True):
-            centre = pose_2d(point_2d((x_min + x_max) / 2, (y_min + y_max) / 2), 0.0)
-            box = box_2d(centre, x_max - x_min, y_max - y_min)
-            found.append(detection(header, [self._build.hypothesis(name, score)], box, ""))
-        type_name = "vision_msgs/msg/Detection2DArray"
-        yield RosMessage(topic, type_name, types[type_name](header, found))
+        middles = [
+            ((x_min + x_max) / 2, (y_min + y_max) / 2, x_max - x_min, y_max - y_min)
+            for x_min, y_min, x_max, y_max in boxes
+        ]
+        data = detection_2d_array(stamp, message.frame_id, names, scores, middles)
+        yield RosMessage(topic, "vision_msgs/msg/Detection2DArray", data)
 
-        point, colour = types["foxglove_msgs/msg/Point2"], types["foxglove_msgs/msg/Color"]
-        line, text = types["foxglove_msgs/msg/PointsAnnotation"], types["foxglove_msgs/msg/TextAnnotation"]
-        nothing, black, white = colour(0.0, 0.0, 0.0, 0.0), colour(0.0, 0.0, 0.0, 0.7), colour(1.0, 1.0, 1.0, 1.0)
-        thickness = max(1.0, message.image_width / 640)
-        font_size = max(8.0, message.image_width / 80)
-        outlines, labels = [], []
-        for (x_min, y_min, x_max, y_max), score, name in zip(boxes, scores, names, strict=True):
-            corners = [point(x_min, y_min), point(x_max, y_min), point(x_max, y_max), point(x_min, y_max)]
-            outline = colour(*colour_of(name), 1.0)
-            outlines.append(line(header.stamp, line.LINE_LOOP, corners, outline, [], nothing, thickness))
-            labels.append(text(header.stamp, corners[0], f"{name} {score:.2f}", font_size, white, black))
-        type_name = "foxglove_msgs/msg/ImageAnnotations"
-        yield RosMessage(f"{topic}/annotations", type_name, types[type_name]([], outlines, labels))
+        data = image_annotations(
+            stamp,
+            boxes,
+            [(*colour_of(name), 1.0) for name in names],
+            [f"{name} {score:.2f}" for name, score in zip(names, scores, strict=True)],
+            thickness=max(1.0, message.image_width / 640),
+            font_size=max(8.0, message.image_width / 80),
+        )
+        yield RosMessage(f"{topic}/annotations", "foxglove_msgs/msg/ImageAnnotations", data)
 
     def _command(self, topic: str, message: Command) -> Iterator[RosMessage]:
-        yield RosMessage(topic, "rt_sched_msgs/msg/Command", self._command_value(message))
+        yield self._build.message(topic, _COMMAND, *self._command_fields(message))
 
     def _decision(self, topic: str, message: ArbiterDecision) -> Iterator[RosMessage]:
         header = self._build.header(message.capture_time_ns, "")
@@ -124,11 +114,9 @@ class RosMessages:
         latency_s = (message.decided_at_ns - message.capture_time_ns) / NS_PER_S
         state, stale = message.state.value, list(message.stale_sensors)
         name = "rt_sched_msgs/msg/ArbiterDecision"
-        command = self._command_value(message.command)
-        value = self._types[name](
-            header, decided_at, latency_s, state, message.selected, message.reason, stale, command
-        )
-        yield RosMessage(topic, name, value)
+        command = self._types[_COMMAND](*self._command_fields(message.command))
+        chosen = (state, message.selected, message.reason, stale, command)
+        yield self._build.message(topic, name, header, decided_at, latency_s, *chosen)
 
         pair = self._types["diagnostic_msgs/msg/KeyValue"]
         level, summary = _LEVEL[message.state]
@@ -144,22 +132,22 @@ class RosMessages:
         status = self._types["diagnostic_msgs/msg/DiagnosticStatus"](level, f"arbiter {topic}", text, "", values)
         name = "diagnostic_msgs/msg/DiagnosticArray"
         diagnostics_header = self._types["std_msgs/msg/Header"](decided_at, "")
-        yield RosMessage(DIAGNOSTICS_TOPIC, name, self._types[name](diagnostics_header, [status]))
+        yield self._build.message(DIAGNOSTICS_TOPIC, name, diagnostics_header, [status])
 
     def _ego_motion(self, topic: str, message: EgoMotion) -> Iterator[RosMessage]:
-        name = "rt_sched_msgs/msg/EgoMotion"
-        value = self._types[name](
+        yield self._build.message(
+            topic,
+            "rt_sched_msgs/msg/EgoMotion",
             self._build.header(message.capture_time_ns, message.frame_id),
             message.yaw_rate_rad_s,
             message.forward_acceleration_m_s2,
             message.heading_rad,
             message.speed_change_m_s,
         )
-        yield RosMessage(topic, name, value)
 
-    def _command_value(self, command: Command) -> Any:
+    def _command_fields(self, command: Command) -> tuple[Any, ...]:
         collision_ns = command.time_to_collision_ns
-        return self._types["rt_sched_msgs/msg/Command"](
+        return (
             self._build.header(command.capture_time_ns, ""),
             command.source,
             command.counter,

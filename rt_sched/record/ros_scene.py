@@ -1,19 +1,41 @@
-"""Objects in space as ROS 2 messages: detections to compute with, markers to look at."""
+"""Objects in space as ROS 2 messages: detections to compute with, markers to look at.
+
+The detections hold every object. The markers draw what a viewer gains from: the nearest objects, and all to which a
+camera gave a class, as boxes with a text (and an arrow for the velocity of a track); of all others their outlines on
+the ground, together in one marker.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from rt_sched.messages import Boxes3D, TrackedObjects
+from rt_sched.record.bulk_messages import AT_ORIGIN, MarkerArray, Pose, detection_3d_array
 from rt_sched.record.ros_types import Colour, RosMessage, RosTypes, colour_of
 
+#: So many objects, the nearest to the origin of their frame, are drawn in detail whatever they are.
+NEAREST_IN_DETAIL = 48
+
 _BOX_COLOUR: Colour = (0.55, 0.75, 1.00)
+_NO_CLASS = "unknown"
 #: A velocity arrow ends where the object will be after this time.
 _ARROW_S = 1.0
+#: Shaft and head diameter and head length of an arrow, height of a text, width of a line; in metres.
+_ARROW_SCALE = (0.15, 0.35, 0.4)
+_TEXT_SCALE = (0.0, 0.0, 0.6)
+_LINE_SCALE = (0.08, 0.0, 0.0)
+
+# Kinds and actions of visualization_msgs/Marker.
+_ARROW, _CUBE, _LINE_LIST, _TEXT = 0, 1, 5, 9
+_ADD, _DELETE_ALL = 0, 3
+
+# Corners of a rectangle in halves of its size, and the two ends of each of its sides.
+_CORNERS = np.array([(1, 1), (-1, 1), (-1, -1), (1, -1)], dtype=np.float64)
+_SIDES = np.array([0, 1, 1, 2, 2, 3, 3, 0])
 
 
 class SceneMessages:
@@ -21,121 +43,121 @@ class SceneMessages:
 
     def __init__(self, build: RosTypes) -> None:
         self._build = build
-        self._types = build.types
 
     def boxes(self, topic: str, message: Boxes3D) -> Iterator[RosMessage]:
-        header = self._build.header(message.capture_time_ns, message.frame_id)
+        """Detections and markers of a LiDAR sweep; the text of a box is its number of points."""
+        stamp = self._build.stamp(message.capture_time_ns)
+        centers_m, sizes_m = message.centers_m.astype(np.float64), message.sizes_m.astype(np.float64)
+        yaws_rad: list[float] = message.yaws_rad.tolist()
+        sizes: list[list[float]] = sizes_m.tolist()
+        poses = [_pose(x, y, z, yaw) for (x, y, z), yaw in zip(centers_m.tolist(), yaws_rad, strict=True)]
+        ids = [str(index) for index in range(len(poses))]
+        names, scores = ["object"] * len(poses), [1.0] * len(poses)
+        data = detection_3d_array(stamp, message.frame_id, names, scores, poses, sizes, ids)
+        yield RosMessage(topic, "vision_msgs/msg/Detection3DArray", data)
+
+        markers = _cleared(MarkerArray(stamp, message.frame_id))
+        in_detail = _nearest(centers_m)
         points: list[int] = message.num_points.tolist()
-        poses = [
-            self._build.pose(x, y, z, yaw)
-            for (x, y, z), yaw in zip(message.centers_m.tolist(), message.yaws_rad.tolist(), strict=True)
-        ]
-        sizes = [self._build.size(*size) for size in message.sizes_m.tolist()]
-        objects = [("object", 1.0, str(index)) for index in range(len(poses))]
-        yield self._detections_3d(topic, header, poses, sizes, objects)
-        markers = [self._clear(header)]
-        for index, (pose, size) in enumerate(zip(poses, sizes, strict=True)):
-            markers.append(self._cube(header, index, pose, size, _BOX_COLOUR))
-            above = self._build.point(pose.position.x, pose.position.y, pose.position.z + size.z / 2 + 0.4)
-            markers.append(self._label(header, index, above, f"{points[index]} points"))
-        yield self._markers(topic, markers)
+        for index in np.flatnonzero(in_detail).tolist():
+            _cube(markers, index, poses[index], sizes[index], _BOX_COLOUR)
+            x, y, z, *_ = poses[index]
+            _text(markers, index, (x, y, z + sizes[index][2] / 2 + 0.4), f"{points[index]} points")
+        grounds_m = centers_m[:, 2] - sizes_m[:, 2] / 2
+        outlines_m = _outlines(centers_m[:, :2], sizes_m[:, :2], yaws_rad, grounds_m)
+        _lines(markers, outlines_m[~in_detail], _BOX_COLOUR)
+        yield _marker_message(topic, markers)
 
     def tracks(self, topic: str, message: TrackedObjects) -> Iterator[RosMessage]:
-        header = self._build.header(message.capture_time_ns, message.frame_id)
+        """Detections and markers of fused objects; the text of a track is its class, number, speed and sensors."""
+        stamp = self._build.stamp(message.capture_time_ns)
         ids: list[int] = message.track_ids.tolist()
-        sizes = [self._build.size(*size) for size in message.sizes_m.tolist()]
+        sizes: list[list[float]] = message.sizes_m.tolist()
         # A track is a point on the ground: its box stands on the plane z = 0 of the vehicle frame.
         poses = [
-            self._build.pose(x, y, size.z / 2, 0.0)
-            for (x, y), size in zip(message.positions_m.tolist(), sizes, strict=True)
+            _pose(x, y, size[2] / 2, 0.0) for (x, y), size in zip(message.positions_m.tolist(), sizes, strict=True)
         ]
-        objects = list(zip(message.labels, message.scores.tolist(), map(str, ids), strict=True))
-        yield self._detections_3d(topic, header, poses, sizes, objects)
-        markers = [self._clear(header)]
+        scores, id_texts = message.scores.tolist(), [str(track_id) for track_id in ids]
+        data = detection_3d_array(stamp, message.frame_id, message.labels, scores, poses, sizes, id_texts)
+        yield RosMessage(topic, "vision_msgs/msg/Detection3DArray", data)
+
+        markers = _cleared(MarkerArray(stamp, message.frame_id))
+        has_class = np.array([label != _NO_CLASS for label in message.labels], dtype=np.bool_)
+        in_detail = has_class | _nearest(message.positions_m)
         velocities: list[list[float]] = message.velocities_m_s.tolist()
-        for index, (pose, size) in enumerate(zip(poses, sizes, strict=True)):
-            label, (speed_x, speed_y), marker = message.labels[index], velocities[index], ids[index] % 2**31
-            markers.append(self._cube(header, marker, pose, size, colour_of(label)))
-            base = pose.position
-            text = f"{label} #{ids[index]} {math.hypot(speed_x, speed_y):.1f} m/s\n{', '.join(message.seen_by[index])}"
-            markers.append(self._label(header, marker, self._build.point(base.x, base.y, size.z + 0.8), text))
-            tip = self._build.point(base.x + speed_x * _ARROW_S, base.y + speed_y * _ARROW_S, base.z)
-            markers.append(self._arrow(header, marker, base, tip))
-        yield self._markers(topic, markers)
+        for index in np.flatnonzero(in_detail).tolist():
+            label, marker_id, size = message.labels[index], ids[index] % 2**31, sizes[index]
+            (x, y, z, *_), (speed_x, speed_y) = poses[index], velocities[index]
+            _cube(markers, marker_id, poses[index], size, colour_of(label))
+            speed_m_s, seen_by = math.hypot(speed_x, speed_y), ", ".join(message.seen_by[index])
+            text = f"{label} #{ids[index]} {speed_m_s:.1f} m/s\n{seen_by}"
+            _text(markers, marker_id, (x, y, size[2] + 0.8), text)
+            _arrow(markers, marker_id, (x, y, z), (x + speed_x * _ARROW_S, y + speed_y * _ARROW_S, z))
+        turns_rad, grounds_m = [0.0] * len(ids), np.zeros(len(ids))
+        outlines_m = _outlines(message.positions_m, message.sizes_m[:, :2], turns_rad, grounds_m)
+        _lines(markers, outlines_m[~in_detail], colour_of(_NO_CLASS))
+        yield _marker_message(topic, markers)
 
-    def _detections_3d(
-        self, topic: str, header: Any, poses: list[Any], sizes: list[Any], objects: list[tuple[str, float, str]]
-    ) -> RosMessage:
-        box_3d, detection = self._types["vision_msgs/msg/BoundingBox3D"], self._types["vision_msgs/msg/Detection3D"]
-        found = [
-            detection(header, [self._build.hypothesis(label, score, pose)], box_3d(pose, size), name)
-            for pose, size, (label, score, name) in zip(poses, sizes, objects, strict=True)
-        ]
-        type_name = "vision_msgs/msg/Detection3DArray"
-        return RosMessage(topic, type_name, self._types[type_name](header, found))
 
-    def _markers(self, topic: str, markers: list[Any]) -> RosMessage:
-        name = "visualization_msgs/msg/MarkerArray"
-        return RosMessage(f"{topic}/markers", name, self._types[name](markers))
+def _pose(x: float, y: float, z: float, yaw_rad: float) -> Pose:
+    return (x, y, z, 0.0, 0.0, math.sin(yaw_rad / 2), math.cos(yaw_rad / 2))
 
-    def _marker(
-        self,
-        header: Any,
-        namespace: str,
-        marker_id: int,
-        kind: int,
-        scale: Any,
-        colour: tuple[float, float, float, float],
-        pose: Any,
-        points: list[Any],
-        text: str,
-        action: int,
-    ) -> Any:
-        types = self._types
-        nothing = np.zeros(0, dtype=np.uint8)
-        empty_header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](0, 0), "")
-        return types["visualization_msgs/msg/Marker"](
-            header=header,
-            ns=namespace,
-            id=marker_id,
-            type=kind,
-            action=action,
-            pose=pose,
-            scale=scale,
-            color=types["std_msgs/msg/ColorRGBA"](*colour),
-            lifetime=types["builtin_interfaces/msg/Duration"](0, 0),
-            frame_locked=False,
-            points=points,
-            colors=[],
-            texture_resource="",
-            texture=types["sensor_msgs/msg/CompressedImage"](empty_header, "", nothing),
-            uv_coordinates=[],
-            text=text,
-            mesh_resource="",
-            mesh_file=types["visualization_msgs/msg/MeshFile"]("", nothing),
-            mesh_use_embedded_materials=False,
-        )
 
-    def _clear(self, header: Any) -> Any:
-        """Removes what the topic showed before: objects that are gone must not stay on the screen."""
-        kind = self._types["visualization_msgs/msg/Marker"]
-        pose, scale = self._build.pose(0.0, 0.0, 0.0, 0.0), self._build.size(1.0, 1.0, 1.0)
-        return self._marker(header, "", 0, kind.CUBE, scale, (0.0, 0.0, 0.0, 0.0), pose, [], "", action=kind.DELETEALL)
+def _nearest(positions_m: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Which of the positions float64[n, 2 or more] are among the nearest on the plane; of equal ones the first."""
+    order = np.argsort((positions_m[:, :2] ** 2).sum(axis=1), kind="stable")
+    chosen = np.zeros(len(positions_m), dtype=np.bool_)
+    chosen[order[:NEAREST_IN_DETAIL]] = True
+    return chosen
 
-    def _cube(self, header: Any, marker_id: int, pose: Any, size: Any, colour: Colour) -> Any:
-        kind = self._types["visualization_msgs/msg/Marker"]
-        return self._marker(header, "boxes", marker_id, kind.CUBE, size, (*colour, 0.5), pose, [], "", kind.ADD)
 
-    def _label(self, header: Any, marker_id: int, position: Any, text: str) -> Any:
-        kind = self._types["visualization_msgs/msg/Marker"]
-        pose = self._types["geometry_msgs/msg/Pose"](position, self._build.upright)
-        scale = self._build.size(0.0, 0.0, 0.6)
-        white = (1.0, 1.0, 1.0, 1.0)
-        return self._marker(header, "labels", marker_id, kind.TEXT_VIEW_FACING, scale, white, pose, [], text, kind.ADD)
+def _outlines(
+    centers_m: npt.NDArray[np.float64],
+    sizes_m: npt.NDArray[np.float64],
+    yaws_rad: Iterable[float],
+    grounds_m: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Sides of rectangles on the ground as pairs of points: float64[n, 8, 3] from n centres, sizes, turns, heights."""
+    # numpy's sine differs in its last bit between processors; equal runs give equal files everywhere.
+    turns = np.array([(math.cos(yaw), math.sin(yaw)) for yaw in yaws_rad]).reshape(-1, 2, 1)
+    halves = _CORNERS * sizes_m[:, None, :] / 2
+    along, across = halves[..., 0], halves[..., 1]
+    outlines = np.empty((len(centers_m), 8, 3))
+    outlines[..., 0] = (centers_m[:, :1] + turns[:, 0] * along - turns[:, 1] * across)[:, _SIDES]
+    outlines[..., 1] = (centers_m[:, 1:2] + turns[:, 1] * along + turns[:, 0] * across)[:, _SIDES]
+    outlines[..., 2] = grounds_m[:, None]
+    return outlines
 
-    def _arrow(self, header: Any, marker_id: int, base: Any, tip: Any) -> Any:
-        kind = self._types["visualization_msgs/msg/Marker"]
-        pose = self._build.pose(0.0, 0.0, 0.0, 0.0)
-        scale = self._build.size(0.15, 0.35, 0.4)
-        yellow = (1.0, 0.9, 0.1, 1.0)
-        return self._marker(header, "velocities", marker_id, kind.ARROW, scale, yellow, pose, [base, tip], "", kind.ADD)
+
+def _marker_message(topic: str, markers: MarkerArray) -> RosMessage:
+    return RosMessage(f"{topic}/markers", "visualization_msgs/msg/MarkerArray", markers.data())
+
+
+def _cleared(markers: MarkerArray) -> MarkerArray:
+    """Removes what the topic showed before: objects that are gone must not stay on the screen."""
+    nothing = (0.0, 0.0, 0.0, 0.0)
+    markers.add("", 0, _CUBE, _DELETE_ALL, pose=AT_ORIGIN, scale=(1.0, 1.0, 1.0), colour=nothing)
+    return markers
+
+
+def _cube(markers: MarkerArray, marker_id: int, pose: Pose, size: list[float], colour: Colour) -> None:
+    markers.add("boxes", marker_id, _CUBE, _ADD, pose=pose, scale=size, colour=(*colour, 0.5))
+
+
+def _text(markers: MarkerArray, marker_id: int, position: tuple[float, float, float], text: str) -> None:
+    pose = (*position, 0.0, 0.0, 0.0, 1.0)
+    markers.add("labels", marker_id, _TEXT, _ADD, pose=pose, scale=_TEXT_SCALE, colour=(1.0, 1.0, 1.0, 1.0), text=text)
+
+
+def _arrow(
+    markers: MarkerArray, marker_id: int, base: tuple[float, float, float], tip: tuple[float, float, float]
+) -> None:
+    yellow, points = (1.0, 0.9, 0.1, 1.0), np.array([base, tip])
+    markers.add("velocities", marker_id, _ARROW, _ADD, pose=AT_ORIGIN, scale=_ARROW_SCALE, colour=yellow, points=points)
+
+
+def _lines(markers: MarkerArray, outlines_m: npt.NDArray[np.float64], colour: Colour) -> None:
+    """One marker for all outlines float64[n, 8, 3]; none when there are none."""
+    if len(outlines_m):
+        points, opaque = outlines_m.reshape(-1, 3), (*colour, 1.0)
+        markers.add("outlines", 0, _LINE_LIST, _ADD, pose=AT_ORIGIN, scale=_LINE_SCALE, colour=opaque, points=points)

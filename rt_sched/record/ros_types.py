@@ -1,4 +1,4 @@
-"""Building blocks of ROS 2 messages: stamps, headers, poses, hypotheses, colours."""
+"""Building blocks of ROS 2 messages: stamps, headers, turns, colours."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,11 @@ _PALETTE = (
 
 @dataclass(frozen=True, slots=True)
 class RosMessage:
-    """A message to write: its topic, type name such as vision_msgs/msg/Detection2DArray, and rosbags value."""
+    """A message to write: its topic, type name such as vision_msgs/msg/Detection2DArray, and CDR encoding."""
 
     topic: str
     type_name: str
-    value: Any
+    data: bytes
 
 
 class RosTypes:
@@ -45,32 +46,36 @@ class RosTypes:
     """
 
     def __init__(self, time_zero_ns: int) -> None:
-        self.types: Mapping[str, Any] = typestore().types
+        self._store = typestore()
+        self.types: Mapping[str, Any] = self._store.types
         self._time_zero_ns = time_zero_ns
-        self._no_covariance = np.zeros(36, dtype=np.float64)
-        self.upright = self.types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
 
-    def time(self, run_time_ns: int) -> Any:
+    def message(self, topic: str, type_name: str, *fields: Any) -> RosMessage:
+        """A message of the type `type_name` from the values of its fields, in the order of its definition."""
+        value = self.types[type_name](*fields)
+        return RosMessage(topic, type_name, bytes(self._store.serialize_cdr(value, type_name)))
+
+    def stamp(self, run_time_ns: int) -> tuple[int, int]:
+        """Seconds and nanoseconds of a ROS 2 time. Raises DataError when they do not fit into one."""
         seconds, nanoseconds = divmod(self._time_zero_ns + int(run_time_ns), NS_PER_S)
         if not -(2**31) <= seconds < 2**31:
             raise DataError(
                 f"the stamp {self._time_zero_ns + int(run_time_ns)} ns lies outside the years 1901 to 2038 "
                 "that a ROS 2 time can hold; correct the clock of the recording"
             )
-        return self.types["builtin_interfaces/msg/Time"](seconds, nanoseconds)
+        return seconds, nanoseconds
+
+    def time(self, run_time_ns: int) -> Any:
+        """A builtin_interfaces/Time."""
+        return self.types["builtin_interfaces/msg/Time"](*self.stamp(run_time_ns))
 
     def header(self, run_time_ns: int, frame_id: str) -> Any:
+        """A std_msgs/Header."""
         return self.types["std_msgs/msg/Header"](self.time(run_time_ns), frame_id)
 
-    def point(self, x: float, y: float, z: float) -> Any:
-        return self.types["geometry_msgs/msg/Point"](x, y, z)
-
-    def size(self, x: float, y: float, z: float) -> Any:
+    def vector(self, x: float, y: float, z: float) -> Any:
+        """A geometry_msgs/Vector3."""
         return self.types["geometry_msgs/msg/Vector3"](x, y, z)
-
-    def pose(self, x: float, y: float, z: float, yaw_rad: float) -> Any:
-        turn = self.types["geometry_msgs/msg/Quaternion"](0.0, 0.0, math.sin(yaw_rad / 2), math.cos(yaw_rad / 2))
-        return self.types["geometry_msgs/msg/Pose"](self.point(x, y, z), turn)
 
     def quaternion(self, rotation: npt.NDArray[np.float64]) -> Any:
         """Unit quaternion of a rotation matrix, by its largest component (S. W. Shepperd, 1978)."""
@@ -86,14 +91,8 @@ class RosTypes:
         length = math.hypot(*row)
         return self.types["geometry_msgs/msg/Quaternion"](*(value / length for value in row))
 
-    def hypothesis(self, name: str, score: float, pose: Any = None) -> Any:
-        types = self.types
-        pose = types["geometry_msgs/msg/Pose"](self.point(0.0, 0.0, 0.0), self.upright) if pose is None else pose
-        with_covariance = types["geometry_msgs/msg/PoseWithCovariance"](pose, self._no_covariance)
-        hypothesis = types["vision_msgs/msg/ObjectHypothesis"](name, score)
-        return types["vision_msgs/msg/ObjectHypothesisWithPose"](hypothesis, with_covariance)
 
-
+@cache
 def colour_of(name: str) -> Colour:
     """The colour of a class of objects, the same in every picture."""
     return _PALETTE[zlib.crc32(name.encode()) % len(_PALETTE)]

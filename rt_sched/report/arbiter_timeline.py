@@ -42,11 +42,14 @@ class TimeLine:
     notes: tuple[str, ...]
 
 
-def arbiter_time_line(decisions: Decisions, faults: Sequence[Mapping[str, Any]], horizon_ns: int) -> TimeLine | None:
-    """The chart, or None without a decision."""
+def arbiter_time_line(
+    decisions: Decisions, faults: Sequence[Mapping[str, Any]], horizon_ns: int, silent_ns: int = 0
+) -> TimeLine | None:
+    """The chart, or None without a decision. `silent_ns`: how long before the horizon the arbiter itself was lost."""
     if not decisions:
         return None
     horizon = max(horizon_ns, decisions[-1][0], 1)
+    end = max(horizon - silent_ns, decisions[-1][0])
     chosen = Counter(d.selected for _, d in decisions)
     sources = tuple(source for source, _ in chosen.most_common())
     drawn = thinned(decisions, horizon)
@@ -58,11 +61,11 @@ def arbiter_time_line(decisions: Decisions, faults: Sequence[Mapping[str, Any]],
         )
     top = 24 if any(f.get("time_ns") is not None for f in faults) else 4
     bottom = top + 236
-    states = _runs([(t, d.state.value) for t, d in drawn], horizon)
-    selected = _runs([(t, d.selected) for t, d in drawn], horizon)
+    states = _runs([(t, d.state.value) for t, d in drawn], end)
+    selected = _runs([(t, d.selected) for t, d in drawn], end)
     colour_of = {source: f"group-{index % 8}" for index, source in enumerate(sources)}
-    braking, braking_label = _acceleration(drawn, horizon, top + 88)
-    closing, closing_label = _time_to_collision(drawn, horizon, top + 168)
+    braking, braking_label = _acceleration(drawn, horizon, end, top + 88)
+    closing, closing_label = _time_to_collision(drawn, horizon, end, top + 168)
     parts = [
         _fault_spans(faults, horizon, bottom - 16),
         *(_labelled_bar(run, horizon, top + 15, f"state-{run[2].lower()}") for run in states),
@@ -108,14 +111,14 @@ def _gravity(decision: ArbiterDecision) -> tuple[int, float]:
     return _SEVERITY.index(decision.state.value), -decision.command.acceleration_m_s2
 
 
-def _runs(values: Sequence[tuple[int, str]], horizon_ns: int) -> list[tuple[int, int, str]]:
+def _runs(values: Sequence[tuple[int, str]], end_ns: int) -> list[tuple[int, int, str]]:
     runs: list[tuple[int, int, str]] = []
     for time_ns, value in values:
         if runs and runs[-1][2] == value:
             continue
         if runs:
             runs[-1] = (runs[-1][0], time_ns, runs[-1][2])
-        runs.append((time_ns, horizon_ns, value))
+        runs.append((time_ns, end_ns, value))
     return runs
 
 
@@ -131,23 +134,23 @@ def _labelled_bar(run: tuple[int, int, str], horizon: int, y_px: int, colour: st
     return svg.element("svg", *parts, x=svg.at(start / horizon), y=y_px, width=svg.at(share), height="20")
 
 
-def _acceleration(decisions: Decisions, horizon: int, top: int) -> tuple[Markup, str]:
+def _acceleration(decisions: Decisions, horizon: int, end: int, top: int) -> tuple[Markup, str]:
     values = [d.command.acceleration_m_s2 for _, d in decisions]
     low, high = min(-1.0, *values), max(0.5, *values)
     height, span = 62, high - low
     points = [(t / horizon, (d.command.acceleration_m_s2 - low) / span) for t, d in decisions]
     zero = top + 18 + height * high / span
     parts = []
-    for start, end, kind in _runs([(t, "emergency" if d.command.emergency else "") for t, d in decisions], horizon):
+    for start, until, kind in _runs([(t, "emergency" if d.command.emergency else "") for t, d in decisions], end):
         if kind:
-            hover = f"Emergency braking from {time_with_unit(start)} for {time_with_unit(end - start)}"
-            parts.append(svg.bar(start / horizon, end / horizon, top + 18, height, "emergency", hover))
+            hover = f"Emergency braking from {time_with_unit(start)} for {time_with_unit(until - start)}"
+            parts.append(svg.bar(start / horizon, until / horizon, top + 18, height, "emergency", hover))
     parts.append(svg.element("line", x1="0", x2="100%", y1=zero, y2=zero, class_="axis"))
-    parts.append(svg.step_line([*points, (1.0, points[-1][1])], top + 18, height, "line"))
+    parts.append(svg.step_line([*points, (end / horizon, points[-1][1])], top + 18, height, "line"))
     return svg.joined(parts), f"Requested acceleration: {min(values):.1f} to {max(values):.1f} m/s²"
 
 
-def _time_to_collision(decisions: Decisions, horizon: int, top: int) -> tuple[Markup, str]:
+def _time_to_collision(decisions: Decisions, horizon: int, end: int, top: int) -> tuple[Markup, str]:
     known = [d.command.time_to_collision_ns for _, d in decisions if d.command.time_to_collision_ns is not None]
     if not known:
         return Markup(""), "Time to collision: nothing closed in"
@@ -157,7 +160,7 @@ def _time_to_collision(decisions: Decisions, horizon: int, top: int) -> tuple[Ma
         value = decision.command.time_to_collision_ns
         points.append(None if value is None else (time_ns / horizon, max(0.0, min(value / ceiling, 1.0))))
     if points[-1] is not None:
-        points.append((1.0, points[-1][1]))
+        points.append((end / horizon, points[-1][1]))
     base = top + 18 + 48.5
     axis = svg.element("line", x1="0", x2="100%", y1=base, y2=base, class_="axis")
     label = f"Time to collision: least {time_with_unit(min(known))}, scale to {time_with_unit(ceiling)}"

@@ -86,7 +86,8 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
     worst = worst_cycle(data.trace)
     schedule = gantt(data.trace, worst.start_ns, worst.end_ns, worst.job, colours.colours) if worst else None
     faults = capped(summary.get("faults") or (), MOST_ROWS, "faults", notes)
-    time_line = arbiter_time_line(data.arbiter, faults, data.trace.horizon_ns)
+    silent_ns = (summary.get("arbiter") or {}).get("state_time_ns", {}).get("SILENT", 0)
+    time_line = arbiter_time_line(data.arbiter, faults, data.trace.horizon_ns, silent_ns)
     pes = capped(summary.get("pes") or (), MOST_ROWS, "processing elements", notes)
     topics = capped(summary.get("topics") or (), MOST_ROWS, "topics", notes)
     task_list = task_rows(summary, data.trace, notes)

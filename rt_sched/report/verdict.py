@@ -13,7 +13,7 @@ from rt_sched.report.text import count, of_limit, plural, time_with_unit
 CHAIN_MEASURES = {"reaction": "reaction time", "latency": "latency from capture", "data_age": "data age"}
 
 #: What can become of a recorded message that is not delivered.
-TOPIC_FATES = ("dropped", "undecodable", "lost_to_faults", "unmapped")
+TOPIC_FATES = ("dropped", "undecodable", "quarantined", "unread", "lost_to_faults", "unmapped")
 
 #: A value from this share of its limit on is called close to it.
 CLOSE = 0.9
@@ -91,7 +91,8 @@ class ChainPeak:
 def meaning(summary: Mapping[str, Any], results: Sequence[ChainResult]) -> Meaning:
     """The words for the run's status, with its reason where the summary gives one.
 
-    A deadline miss without a missed job is that of a chain. A status that is not known is shown as it is.
+    A deadline miss without a missed job is that of a chain or of a recovery. A status that is not known is shown as
+    it is.
     """
     status = str(summary.get("status", "unknown"))
     peak = tightest(chain_peaks(summary.get("chains") or (), results))
@@ -104,6 +105,8 @@ def meaning(summary: Mapping[str, Any], results: Sequence[ChainResult]) -> Meani
             f"{time_with_unit(peak.value_ns)}; the limit is {time_with_unit(peak.limit_ns)}.",
         )
     known = _known_meaning(status)
+    if status == "deadline_miss" and not _misses(summary):
+        known = replace(known, title="A limit was exceeded")
     reason = str(summary.get("reason") or "").strip()
     return replace(known, explanation=reason[:1].upper() + reason[1:].rstrip(".") + ".") if reason else known
 
@@ -208,13 +211,15 @@ def _messages(summary: Mapping[str, Any]) -> Figure | None:
         f"of {count(total['recorded'])} recorded; {count(total['dropped'])} dropped, "
         f"{count(total['undecodable'])} undecodable"
     )
+    if total["quarantined"]:
+        detail += f", {count(total['quarantined'])} quarantined"
     if total["lost_to_faults"]:
         detail += f", {count(total['lost_to_faults'])} lost to faults"
-    unused = sum(unused_messages(t) + (t.get("unmapped") or 0) for t in topics)
+    unused = sum(unused_messages(t) + (t.get("unread") or 0) + (t.get("unmapped") or 0) for t in topics)
     if unused:
         detail += f", {count(unused)} not used"
     share = total["delivered"] / total["recorded"] if total["recorded"] else None
-    tone = "caution" if total["undecodable"] else "good"
+    tone = "caution" if total["undecodable"] or total["quarantined"] else "good"
     return Figure("Messages delivered", count(total["delivered"]), detail, share, tone)
 
 

@@ -30,14 +30,17 @@ class Dataflow:
     """A pool of `threads` workers over nodes. Use as a context manager; leaving it waits for running work only.
 
     At most `in_flight` nodes are unfinished at a time: `submit` waits beyond that, so memory stays bounded.
-    The first exception of a node is raised by the next `submit` or `wait`.
+    The first exception of a node is raised by the next `submit` or `wait`; only one thread at a time may call these.
     """
 
     def __init__(self, threads: int, in_flight: int) -> None:
         if threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="stage")
-        self._changed = threading.Condition()
+        # Ctrl-C may strike the submitting thread between any two steps of Python code. These two locks are taken and
+        # given back by compiled code only, which a condition or an event is not, so none is ever left taken.
+        self._lock = threading.Lock()
+        self._no_news = threading.Lock()
         self._limit = max(in_flight, threads)
         self._unfinished = 0
         self._failure: BaseException | None = None
@@ -46,14 +49,14 @@ class Dataflow:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._changed:
+        with self._lock:
             self._failure = self._failure or RuntimeError("closed")
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def submit(self, node: Node) -> None:
         """Starts `node` once every node it reads is done; those must have been submitted before."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._unfinished < self._limit or self._failure is not None)
+        self._wait_until(lambda: self._unfinished < self._limit)
+        with self._lock:
             self._raise_failure()
             self._unfinished += 1
             for needed in node._needs:
@@ -66,36 +69,42 @@ class Dataflow:
 
     def wait(self, node: Node) -> Any:
         """The result of `node`, once it is there."""
-        if not node.done:
-            with self._changed:
-                self._changed.wait_for(lambda: node.done or self._failure is not None)
+        self._wait_until(lambda: node.done)
         self._raise_failure()
         return node.result
+
+    def _wait_until(self, met: Callable[[], bool]) -> None:
+        """Waits for `met` or a failure. What a worker changes it announces afterwards, so no change is missed."""
+        while not met() and self._failure is None:
+            self._no_news.acquire()
+
+    def _announce(self) -> None:
+        """Wakes the thread that waits, or the next that would; called with the lock held."""
+        if self._no_news.locked():
+            self._no_news.release()
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
 
     def _run(self, node: Node) -> None:
-        while True:
-            follower = self._finish(node)
-            if follower is None:
-                return
-            node = follower
+        """Computes `node` and then whatever it makes ready; nothing may escape, or those who wait would not wake."""
+        following: Node | None = node
+        try:
+            while following is not None:
+                following = self._finish(following)
+        except BaseException as error:
+            with self._lock:
+                self._failure = self._failure or error
+                self._announce()
 
     def _finish(self, node: Node) -> Node | None:
         """Computes `node`, hands ready successors to the pool and returns one of them to go on with."""
         compute = node._compute
         if self._failure is not None or compute is None:
             return None
-        try:
-            result = compute([needed.result for needed in node._needs])
-        except BaseException as error:
-            with self._changed:
-                self._failure = self._failure or error
-                self._changed.notify_all()
-            return None
-        with self._changed:
+        result = compute([needed.result for needed in node._needs])
+        with self._lock:
             node.result, node.done = result, True
             node._compute, node._needs = None, ()
             self._unfinished -= 1
@@ -105,7 +114,7 @@ class Dataflow:
                 if successor._unmet == 0:
                     ready.append(successor)
             node._successors = []
-            self._changed.notify_all()
+            self._announce()
         for other in ready[1:]:
             self._pool.submit(self._run, other)
         return ready[0] if ready else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from rt_sched.errors import DataError
 from rt_sched.ports import RecordedMessage, Recording
 from rt_sched.runtime.timeline import Timeline
@@ -19,7 +21,8 @@ class SampleFeed:
         self._path = recording.path
         self._messages: Iterator[RecordedMessage] = iter(recording.messages(topics))
         self._file_index = timeline.file_index
-        self._sample_of = {int(index): sample for sample, index in enumerate(timeline.file_index)}
+        self._accepted = np.zeros(int(timeline.file_index.max(initial=-1)) + 1, np.bool_)
+        self._accepted[timeline.file_index] = True
         self._held: dict[int, RecordedMessage] = {}
         self._next = 0
 
@@ -35,7 +38,7 @@ class SampleFeed:
             message = next(self._messages, None)
             if message is None:
                 raise DataError(f"{self._path}: changed while it was being read")
-            if message.index in self._sample_of:
+            if message.index < len(self._accepted) and self._accepted[message.index]:
                 self._held[message.index] = message
         self._next += 1
         return self._held.pop(wanted)

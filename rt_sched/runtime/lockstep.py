@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from rt_sched.kernels import tables
 from rt_sched.ports import JobContext
 from rt_sched.runtime.feed import SampleFeed
@@ -15,10 +17,10 @@ from rt_sched.runtime.stage_graph import Finished, StageGraph
 from rt_sched.sim import Simulation
 from rt_sched.trace.records import SampleTable
 
-#: Completed jobs between two clean-ups of messages that no edge holds any more.
-_CLEAN_UP_EVERY = 256
+#: Instants that the kernel processes in one call; after each call, messages that nobody will read are let go.
+_INSTANTS = 128
 
-_BINDING = frozenset({tables.EVENT_ARRIVAL, tables.EVENT_START, tables.EVENT_RESUME})
+_COLUMNS = ("time_ns", "kind", "task", "job", "message")
 _ENDING = frozenset({tables.EVENT_SKIP, tables.EVENT_ABORT, tables.EVENT_JOB_LOST, tables.EVENT_SUPPRESS})
 
 
@@ -35,24 +37,26 @@ def execute(
     `samples`: the sensor samples that drive `simulation`, in order of arrival; `feed` hands out the same ones.
     `progress` gets the virtual time in ns. Raises what stage code or the recording raise.
     """
-    completed = 0
-    while (events := simulation.step()) is not None:
-        for kind, task, job, message in events[["kind", "task", "job", "message"]].tolist():
+    waiting: set[int] = set()
+    while (events := simulation.step(_INSTANTS)) is not None:
+        for now_ns, kind, task, job, message in zip(*(events[name].tolist() for name in _COLUMNS), strict=True):
             if kind == tables.EVENT_SAMPLE:
                 sample = tables.FIRST_SAMPLE - message
                 while feed.position <= sample:
                     graph.add_sample(feed.position, int(samples.capture_ns[feed.position]), feed.next())
-            elif kind in _BINDING:
-                graph.bind(job, simulation.inputs[job], simulation.now_ns)
+            elif kind == tables.EVENT_ARRIVAL:
+                waiting.add(job)
+            elif kind == tables.EVENT_START:
+                waiting.discard(job)
+                graph.bind(job, simulation.inputs[job], now_ns)
             elif kind == tables.EVENT_COMPLETE:
                 graph.complete(job, task, _context(simulation, task_names[task], job))
-                completed += 1
             elif kind in _ENDING:
+                waiting.discard(job)
                 graph.discard(job)
-        if completed >= _CLEAN_UP_EVERY:
-            completed = 0
-            graph.forget_except(simulation.held_messages())
-            progress(simulation.now_ns)
+        bound = simulation.inputs[sorted(waiting)].ravel()
+        graph.forget_except(np.concatenate((simulation.held_messages(), bound)))
+        progress(simulation.now_ns)
         yield from graph.finished(wait=False)
     yield from graph.finished(wait=True)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.errors import DataError, RtSchedError
+from rt_sched.errors import DataError, DeploymentError, RtSchedError
 from rt_sched.messages import canonical_digest
 from rt_sched.model import System, Task
 from rt_sched.ports import JobContext, RecordedMessage, Rejected, Stage
@@ -99,11 +99,9 @@ class StageGraph:
         self._samples[_FIRST_SAMPLE - sample] = Node(lambda _: self._decoded(message, capture_ns), ())
 
     def bind(self, job: int, inputs: npt.NDArray[np.int64], now_ns: int) -> None:
-        """Keeps hold of the messages that `job` reads; called at its arrival and again at its start."""
-        bound = self._bound.setdefault(job, {})
-        for slot, message in enumerate(inputs):
-            if message != _NO_MESSAGE and slot not in bound:
-                bound[slot] = self._node(int(message), now_ns)
+        """Keeps hold of the messages that `job` reads; called at its start."""
+        read = enumerate(inputs.tolist())
+        self._bound[job] = {slot: self._node(message, now_ns) for slot, message in read if message != _NO_MESSAGE}
 
     def discard(self, job: int) -> None:
         """Lets go of a job that will not complete."""
@@ -180,6 +178,8 @@ def _run_job(
         stage.postprocess(context, outputs)
     except (Rejected, DataError) as error:
         return NoData("stage", str(error))
+    except DeploymentError:
+        raise  # the system file or the machine is at fault, and the message says what to change
     except Exception as error:
         raise StageFailure(task.name, task.stage, context.number, error) from error
     hasher = hashlib.sha256()

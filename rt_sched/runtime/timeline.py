@@ -7,8 +7,9 @@ is as old as its capture stamp says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from rt_sched.errors import DataError
 from rt_sched.model import ArrivalClock, Sensor
 from rt_sched.ports import Recording
+from rt_sched.runtime.log_jumps import Logged, LogWindow, replayed_window
 from rt_sched.trace.records import SampleStatus, SampleTable
 from rt_sched.units import NS_PER_S, format_ns
 
@@ -26,6 +28,10 @@ COMPARABLE_LATENCY_NS = (-NS_PER_S, 10 * NS_PER_S)
 
 #: A stamp further than this from the sensor's usual capture-to-log difference is quarantined.
 STAMP_TOLERANCE_NS = NS_PER_S
+
+#: A longer time without a message of any mapped topic is told to the reader, unless all sensors are that slow.
+LONG_PAUSE_NS = 10 * NS_PER_S
+_LONG_PAUSE_PERIODS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +70,55 @@ class Timeline:
 
 @dataclass(slots=True)
 class _Stamps:
-    index: list[int]
-    log_ns: list[int]
-    capture_ns: list[int | None]
+    """Of one sensor's readable messages; `stamped` is 0 where `capture_ns` has no meaning."""
+
+    index: array[int] = field(default_factory=lambda: array("q"))
+    log_ns: array[int] = field(default_factory=lambda: array("q"))
+    capture_ns: array[int] = field(default_factory=lambda: array("q"))
+    stamped: array[int] = field(default_factory=lambda: array("b"))
     recorded: int = 0
     undecodable: int = 0
     first_problem: str | None = None
 
+    @property
+    def log_times(self) -> Int64:
+        return np.array(self.log_ns, np.int64)
+
+    @property
+    def indices(self) -> Int64:
+        return np.array(self.index, np.int64)
+
+    def log_by_capture(self, latency_ns: int) -> None:
+        """Takes each message for logged this long after its capture."""
+        self.log_ns = array("q", (capture_ns + latency_ns for capture_ns in self.capture_ns))
+
 
 def build_timeline(recording: Recording, sensors: Sequence[Sensor], topic_of: Mapping[str, str]) -> Timeline:
-    """Reads every stamp of the mapped topics once. Raises DataError when no mapped topic has a usable message."""
+    """Reads every stamp of the mapped topics once.
+
+    Raises DataError when no mapped topic has a usable message, and when log time jumps so that nobody can tell which
+    part is meant.
+    """
     stamps = _read_stamps(recording, topic_of)
     notes: list[str] = []
+    if _log_stands_still(stamps.values()):
+        notes.append("log times do not move; every message arrives its sensor's declared latency after its stamp")
+        for sensor in sensors:
+            if sensor.name in stamps:
+                stamps[sensor.name].log_by_capture(sensor.latency_ns)
+    logged = [Logged(topic_of[name], gathered.log_times, gathered.indices) for name, gathered in stamps.items()]
+    if not any(len(topic.log_ns) for topic in logged):
+        raise DataError(f"{recording.path}: none of the mapped topics holds a usable message; {_why(stamps, topic_of)}")
+    window = replayed_window(recording.path, logged)
+    if window.note:
+        notes.append(window.note)
     rows: list[tuple[Int64, Int64, Int64, Int64]] = []
     intake: list[SensorIntake] = []
     for position, sensor in enumerate(sensors):
         if sensor.name not in topic_of:
             continue
         gathered = stamps[sensor.name]
-        capture_ns, arrival_ns, index, counts = _place(sensor, gathered, notes)
+        capture_ns, arrival_ns, index, duplicates = _place(sensor, gathered, window, notes)
         rows.append((np.full(len(index), position, np.int64), arrival_ns, capture_ns, index))
         intake.append(
             SensorIntake(
@@ -91,13 +127,11 @@ def build_timeline(recording: Recording, sensors: Sequence[Sensor], topic_of: Ma
                 gathered.recorded,
                 len(index),
                 gathered.undecodable,
-                counts["quarantined"],
-                counts["duplicates"],
+                len(gathered.index) - len(index),
+                duplicates,
                 gathered.first_problem,
             )
         )
-    if not any(len(row[0]) for row in rows):
-        raise DataError(f"{recording.path}: none of the mapped topics holds a usable message")
     sensor_column, arrival, capture, index = (np.concatenate(column) for column in zip(*rows, strict=True))
     order = np.lexsort((index, sensor_column, arrival))
     origin = int(min(arrival.min(), capture.min()))
@@ -108,11 +142,42 @@ def build_timeline(recording: Recording, sensors: Sequence[Sensor], topic_of: Ma
         number=_running_numbers(sensor_column[order]),
         status=np.full(len(order), SampleStatus.WAITING, np.int8),
     )
+    fastest_hz = max(sensor.rate_hz for sensor in sensors if sensor.name in topic_of)
+    notes.extend(_pauses(samples.arrival_ns, max(LONG_PAUSE_NS, int(_LONG_PAUSE_PERIODS * NS_PER_S / fastest_hz))))
     return Timeline(origin, samples, index[order], tuple(intake), tuple(notes))
 
 
+def _log_stands_still(stamps: Collection[_Stamps]) -> bool:
+    """All messages have one log time but stamps that tell them apart, as in files of converters without log times."""
+    logged = {log_ns for gathered in stamps for log_ns in gathered.log_ns}
+    captured = {capture_ns for gathered in stamps for capture_ns in gathered.capture_ns}
+    return len(logged) == 1 < len(captured) and all(all(gathered.stamped) for gathered in stamps)
+
+
+def _why(stamps: Mapping[str, _Stamps], topic_of: Mapping[str, str]) -> str:
+    """What is wrong with each of the topics, none of which has a readable message."""
+    return "; ".join(
+        f"{topic_of[name]}: {gathered.undecodable} cannot be read, first: {gathered.first_problem}"
+        if gathered.undecodable
+        else f"{topic_of[name]}: no message"
+        for name, gathered in stamps.items()
+    )
+
+
+def _pauses(arrival_ns: Int64, longer_than_ns: int) -> list[str]:
+    """A note on times without any arrival, the longest of them named."""
+    pauses_ns = np.diff(arrival_ns)
+    long = int(np.count_nonzero(pauses_ns > longer_than_ns))
+    if not long:
+        return []
+    at = int(np.argmax(pauses_ns))
+    begin_s, end_s = int(arrival_ns[at]) / NS_PER_S, int(arrival_ns[at + 1]) / NS_PER_S
+    more = f" ({long} such pauses above {longer_than_ns / NS_PER_S:g} s, this is the longest)" if long > 1 else ""
+    return [f"nothing was recorded on a mapped topic from {begin_s:.3f} s to {end_s:.3f} s{more}"]
+
+
 def _read_stamps(recording: Recording, topic_of: Mapping[str, str]) -> dict[str, _Stamps]:
-    stamps = {name: _Stamps([], [], []) for name in topic_of}
+    stamps = {name: _Stamps() for name in topic_of}
     by_topic = {topic: stamps[name] for name, topic in topic_of.items()}
     for message in recording.messages(list(by_topic)):
         gathered = by_topic[message.topic]
@@ -123,33 +188,39 @@ def _read_stamps(recording: Recording, topic_of: Mapping[str, str]) -> dict[str,
             continue
         gathered.index.append(message.index)
         gathered.log_ns.append(message.log_time_ns)
-        gathered.capture_ns.append(message.capture_time_ns)
+        gathered.capture_ns.append(message.capture_time_ns or 0)
+        gathered.stamped.append(message.capture_time_ns is not None)
     return stamps
 
 
-def _place(sensor: Sensor, gathered: _Stamps, notes: list[str]) -> tuple[Int64, Int64, Int64, dict[str, int]]:
-    """Capture, arrival and file index of the accepted messages of one sensor, and the counts of the others."""
-    log = np.array(gathered.log_ns, np.int64)
-    index = np.array(gathered.index, np.int64)
-    missing = np.array([c is None for c in gathered.capture_ns], bool)
-    capture = np.array([0 if c is None else c for c in gathered.capture_ns], np.int64)
-    if missing.any():
+def _place(sensor: Sensor, gathered: _Stamps, window: LogWindow, notes: list[str]) -> tuple[Int64, Int64, Int64, int]:
+    """Capture, arrival and file index of the accepted messages of one sensor, and how many repeat a stamp."""
+    log, index = gathered.log_times, gathered.indices
+    inside = (log >= window.first_ns) & (log <= window.last_ns)
+    log, index = log[inside], index[inside]
+    stamped = np.array(gathered.stamped, np.bool_)[inside]
+    capture = np.array(gathered.capture_ns, np.int64)[inside]
+    if not len(log):
+        return capture, log, index, 0
+    usual = sensor.latency_ns
+    if stamped.any():
+        latency = (log - capture)[stamped]
+        usual = _lower_percentile(latency, 50)
+        if not COMPARABLE_LATENCY_NS[0] <= usual <= COMPARABLE_LATENCY_NS[1]:
+            near = latency[np.abs(latency - usual) <= STAMP_TOLERANCE_NS]
+            shift = _lower_percentile(near, 1) - sensor.latency_ns
+            capture, usual = capture + shift, usual - shift
+            notes.append(
+                f"{sensor.name}: capture stamps are on another clock than log times; shifted by {format_ns(shift)}"
+            )
+    missing = int(np.count_nonzero(~stamped))
+    if missing:
         notes.append(
-            f"{sensor.name}: {int(missing.sum())} messages without a capture stamp; taken as log time minus the "
+            f"{sensor.name}: {missing} messages without a capture stamp; taken as log time minus the "
             f"declared latency of {format_ns(sensor.latency_ns)}"
         )
-        capture[missing] = log[missing] - sensor.latency_ns
-    if not len(log):
-        return capture, log, index, {"quarantined": 0, "duplicates": 0}
-    usual = int(np.median(log - capture))
-    if not COMPARABLE_LATENCY_NS[0] <= usual <= COMPARABLE_LATENCY_NS[1]:
-        shift = int(np.percentile(log - capture, 1, method="lower")) - sensor.latency_ns
-        capture = capture + shift
-        usual = int(np.median(log - capture))
-        notes.append(
-            f"{sensor.name}: capture stamps are on another clock than log times; shifted by {format_ns(shift)}"
-        )
-    keep = np.abs((log - capture) - usual) <= STAMP_TOLERANCE_NS
+        capture[~stamped] = log[~stamped] - sensor.latency_ns
+    keep = ~stamped | (np.abs((log - capture) - usual) <= STAMP_TOLERANCE_NS)
     newest = np.maximum.accumulate(np.where(keep, capture, np.iinfo(np.int64).min))
     keep[1:] &= capture[1:] >= newest[:-1]
     quarantined = int((~keep).sum())
@@ -164,7 +235,12 @@ def _place(sensor: Sensor, gathered: _Stamps, notes: list[str]) -> tuple[Int64, 
     if early:
         notes.append(f"{sensor.name}: {early} messages were logged before their capture stamp; arrival is the stamp")
         arrival = np.maximum(arrival, capture)
-    return capture, arrival, index, {"quarantined": quarantined, "duplicates": duplicates}
+    return capture, arrival, index, duplicates
+
+
+def _lower_percentile(values: Int64, percent: int) -> int:
+    """A percentile that is one of the values."""
+    return int(np.percentile(values, percent, method="lower"))
 
 
 def _running_numbers(sensor: Int64) -> Int64:

@@ -94,27 +94,33 @@ class Simulation:
         held = np.unique(np.array([*machine.edges["register"], *queued, *sent, *unpublished], np.int64))
         return np.delete(held, held == tables.NONE)
 
-    def step(self) -> npt.NDArray[np.void] | None:
-        """Process the next instant at which anything happens.
+    def step(self, instants: int = 1) -> npt.NDArray[np.void] | None:
+        """Process the next instants at which anything happens, `instants` of them at most.
 
-        Returns its events in order (`kernels.tables.EVENT`), valid until the next call; None at the end. An instant
-        may have no events.
+        Returns their events in order (`kernels.tables.EVENT`, whose `time_ns` tells the instant), valid until the next
+        call; None at the end. An instant may have no events. Many instants in one call are cheaper: every call gives
+        the interpreter's lock back and has to get it again.
         """
-        if self._advance(_ALWAYS_NS, single=True) == tables.ENDED:
+        self._clock["events"] = 0
+        if self._advance(_ALWAYS_NS, instants, record=True) == tables.ENDED and self._clock["events"] == 0:
             return None
         return self._machine.events[: self._clock["events"]]
 
     def run(self, until_ns: int | None = None) -> None:
         """Process every instant up to and including `until_ns`, or to the end."""
-        self._advance(_ALWAYS_NS if until_ns is None else np.int64(max(min(until_ns, LIMIT_NS), -1)), single=False)
+        self._clock["events"] = 0
+        self._advance(_ALWAYS_NS if until_ns is None else np.int64(max(min(until_ns, LIMIT_NS), -1)), 0, record=False)
 
-    def _advance(self, until_ns: np.int64, single: bool) -> int:
-        """Call the kernel, with larger tables whenever it asks for them; returns its status."""
-        self._clock["record_events"] = single
-        status = advance(*self._machine, until_ns, single)
-        while status == tables.FULL:
+    def _advance(self, until_ns: np.int64, most: int, *, record: bool) -> int:
+        """Call the kernel, with larger tables whenever it asks for them; returns its status.
+
+        Stops early, with tables.FULL, where events are at hand and there is no room for those of one more instant.
+        """
+        self._clock["record_events"] = record
+        status = advance(*self._machine, until_ns, most)
+        while status == tables.FULL and self._clock["events"] == 0:
             self._grow()
-            status = advance(*self._machine, until_ns, single)
+            status = advance(*self._machine, until_ns, most)
         return int(status)
 
     def _grow(self) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from rt_sched.kernels.numba_cache import CACHE
 
-@numba.njit(cache=True, nogil=True)
+
+@numba.njit(cache=CACHE, nogil=True)
 def cast_rays(directions, origins, solid_start, planes, placement, reach, ranges, hits, cosines):
     """First surface along every ray.
 

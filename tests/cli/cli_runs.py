@@ -105,8 +105,12 @@ def write_log(
     lidars: Mapping[str, Fraction | int] | None = None,
     imus: Mapping[str, Fraction | int] | None = None,
     chunk_bytes: int = 1 << 20,
+    broken_every: int = 0,
 ) -> Path:
-    """A recording with topics at the given rates in Hz, logged 2 ms after capture, or whole microseconds more."""
+    """A recording with topics at the given rates in Hz, logged 2 ms after capture, or whole microseconds more.
+
+    `broken_every`: of each topic, every such message ends half-way; 0 for none.
+    """
     random = np.random.default_rng(3)
     _, jpeg = cv2.imencode(".jpg", random.integers(0, 255, (48, 64, 3), np.uint8))
     streams = []
@@ -121,6 +125,8 @@ def write_log(
         for number in range(int(seconds * rate)):
             stamp_ns = EPOCH_NS + int(number * 10**9 / rate)
             data = _payload(kind, stamp_ns, jpeg.tobytes(), random)
+            if broken_every and number % broken_every == broken_every - 1:
+                data = data[: len(data) // 2]
             messages.append((stamp_ns + 2_000_000 + 1_000 * place, topic, stamp_ns, data))
     with path.open("wb") as stream:
         file = McapFile(stream, chunk_bytes=chunk_bytes, zstd_level=1)

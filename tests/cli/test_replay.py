@@ -76,7 +76,7 @@ def test_every_recorded_message_is_accounted_for(summary):
     counted = {read.channels[channel].topic: count for channel, count in read.statistics.channel_message_counts.items()}
     assert {topic["name"]: topic["recorded"] for topic in summary["topics"]} == counted
     for topic in summary["topics"]:
-        parts = ("delivered", "dropped", "undecodable", "lost_to_faults", "unmapped")
+        parts = ("delivered", "unread", "dropped", "undecodable", "quarantined", "lost_to_faults", "unmapped")
         assert topic["recorded"] == sum(topic[part] for part in parts), topic
         assert topic["delivered"] == topic["recorded"], topic
 

@@ -164,7 +164,7 @@ def test_first_screen_names_the_tightest_chain_and_the_worst_task(html: str, qua
     ("status", "words"),
     [
         ("ok", "Every deadline was met"),
-        ("deadline_miss", "Deadlines were missed"),
+        ("deadline_miss", "A limit was exceeded"),
         ("assumption_violated", "An assumption did not hold"),
         ("bound_violated", "A bound was exceeded"),
         ("incomplete", "The run is incomplete"),
@@ -176,6 +176,12 @@ def test_status_is_said_in_words(quad_report: Any, status: str, words: str) -> N
     page = Page(render_run_report(replace(quad_report, summary={**quad_report.summary, "status": status})))
     assert words in page.text
     assert page.text.count("Every deadline was met") == (2 if status == "ok" else 0)
+
+
+def test_a_missed_job_is_a_missed_deadline(quad_report: Any) -> None:
+    tasks = [{**task, "misses": 1} for task in quad_report.summary["tasks"]]
+    summary = {**quad_report.summary, "status": "deadline_miss", "tasks": tasks}
+    assert "Deadlines were missed" in Page(render_run_report(replace(quad_report, summary=summary))).text
 
 
 def test_the_reason_of_the_summary_is_given(quad_report: Any) -> None:
@@ -232,6 +238,16 @@ def test_every_recorded_message_is_accounted_for(quad_report: Any) -> None:
     assert page.cells_of("/a")[0][1:] == ["120", "40", "3", "2", "75", "–", "0"]
     assert page.cells_of("/b")[0][1:] == ["10", "0", "0", "0", "–", "9", "1"]
     assert "of 130 recorded; 3 dropped, 2 undecodable, 75 lost to faults, 10 not used" in page.text
+
+
+def test_quarantined_messages_have_a_column_and_a_word_on_the_first_screen(quad_report: Any) -> None:
+    topics = [{"name": "/a", "recorded": 9, "delivered": 5, "dropped": 0, "undecodable": 0, "quarantined": 4}]
+    html = render_run_report(replace(quad_report, summary={**quad_report.summary, "topics": topics}))
+    page = Page(html)
+    assert page.cells_of("Topic")[0][1:] == ["Recorded", "Delivered", "Dropped", "Undecodable", "Quarantined"]
+    assert page.cells_of("/a")[0][1:] == ["9", "5", "0", "0", "4"]
+    assert "of 9 recorded; 0 dropped, 0 undecodable, 4 quarantined" in page.text
+    assert '<td class="n bad" data-v="4">4</td>' in html
 
 
 def test_tasks_are_coloured_by_stage_unless_told_otherwise(quad_report: Any) -> None:

@@ -79,3 +79,30 @@ def test_a_node_lets_go_of_what_it_read():
 def test_zero_threads_are_refused():
     with pytest.raises(ValueError, match="at least 1"):
         Dataflow(0, in_flight=1)
+
+
+def test_a_worker_that_cannot_hand_on_work_wakes_those_who_wait(monkeypatch):
+    """Such as where the machine allows no further thread."""
+    release = threading.Event()
+    told = []
+
+    def refuse(*_):
+        raise RuntimeError("can't start new thread")
+
+    with Dataflow(1, in_flight=8) as dataflow:
+        first = Node(lambda _: release.wait(10), ())
+        followers = [Node(lambda _: None, (first,)) for _ in range(3)]
+        for node in (first, *followers):
+            dataflow.submit(node)
+        monkeypatch.setattr(dataflow._pool, "submit", refuse)
+
+        def wait():
+            with pytest.raises(RuntimeError, match="new thread"):
+                dataflow.wait(followers[-1])
+            told.append(True)
+
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        release.set()
+        waiting.join(10)
+    assert told == [True]

@@ -103,6 +103,110 @@ def test_nothing_usable_is_an_error():
         build_timeline(recording, [sensor()], {"cam": "/cam"})
 
 
+def test_the_error_says_what_is_wrong_with_each_topic():
+    recording = FakeRecording()
+    for k in range(3):
+        recording.add("/cam", EPOCH + k, None, problem="stamp -5 s is not a time")
+    with pytest.raises(DataError) as raised:
+        build_timeline(recording, [sensor(), sensor("rear")], {"cam": "/cam", "rear": "/rear"})
+    assert "/cam: 3 cannot be read, first: stamp -5 s is not a time; /rear: no message" in str(raised.value)
+
+
+def clock_set_after(count, *, of, stamped=True):
+    """The first `count` frames of all were logged and stamped in 1970."""
+    recording = FakeRecording()
+    for k in range(of):
+        capture = (0 if k < count else EPOCH) + (k + 1) * 33 * MS
+        recording.add("/cam", capture + 5 * MS, capture if stamped else None)
+    return recording
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+def test_what_was_logged_before_the_clock_was_set_is_quarantined(stamped):
+    timeline = build_timeline(clock_set_after(3, of=20, stamped=stamped), [sensor()], {"cam": "/cam"})
+    (intake,) = timeline.intake
+    assert (intake.recorded, intake.accepted, intake.quarantined) == (20, 17, 3)
+    assert timeline.file_index.tolist() == list(range(3, 20))
+    assert timeline.last_arrival_ns < 1_000 * MS
+    assert "log time jumps forward by 53.9 years between messages 2 (/cam) and 3 (/cam)" in timeline.notes[0]
+    assert len(timeline.notes) == (1 if stamped else 2)
+
+
+def test_a_clock_that_was_set_half_way_is_an_error():
+    with pytest.raises(DataError, match="no part outweighs the rest"):
+        build_timeline(clock_set_after(10, of=20), [sensor()], {"cam": "/cam"})
+
+
+def test_a_sensor_that_ended_before_the_clock_was_set_has_no_sample():
+    recording = clock_set_after(3, of=20)
+    recording.add("/rear", 10 * MS, 5 * MS)
+    timeline = build_timeline(recording, [sensor(), sensor("rear")], {"cam": "/cam", "rear": "/rear"})
+    assert [(entry.accepted, entry.quarantined) for entry in timeline.intake] == [(17, 3), (0, 1)]
+
+
+def test_stamps_that_jump_half_way_are_quarantined_whatever_clock_most_are_on():
+    """The sensor's own clock was set; the recorder's was right all the time."""
+    for early in (4, 16):
+        recording = FakeRecording()
+        for k in range(20):
+            log = EPOCH + k * 33 * MS
+            recording.add("/cam", log, k * 33 * MS + 1 if k < early else log - 5 * MS)
+        timeline = build_timeline(recording, [sensor()], {"cam": "/cam"})
+        (intake,) = timeline.intake
+        assert intake.accepted == max(early, 20 - early)
+        assert timeline.last_arrival_ns < 1_000 * MS
+        assert any("quarantined" in note for note in timeline.notes)
+
+
+def test_two_messages_whose_latencies_differ_are_not_both_quarantined():
+    recording = FakeRecording()
+    recording.add("/cam", EPOCH, EPOCH - 5 * MS)
+    recording.add("/cam", EPOCH + 9_000 * MS, EPOCH)
+    assert build_timeline(recording, [sensor()], {"cam": "/cam"}).intake[0].accepted == 1
+
+
+def test_messages_without_a_stamp_stay_beside_stamps_of_a_late_sensor():
+    recording = frames(10, latency_ns=3_000 * MS)
+    recording.rows[4] = RecordedMessage("/cam", 4, recording.rows[4].log_time_ns, None, b"", None)
+    (intake,) = build_timeline(recording, [sensor(latency_ns=3_000 * MS)], {"cam": "/cam"}).intake
+    assert (intake.accepted, intake.quarantined) == (10, 0)
+
+
+def test_log_times_that_do_not_move_are_replaced_by_the_stamps():
+    recording = FakeRecording()
+    for k in range(100):
+        recording.add("/rear" if k % 2 else "/cam", 0, EPOCH + k * 33 * MS)
+    sensors = [sensor(latency_ns=4 * MS), sensor("rear", latency_ns=6 * MS)]
+    timeline = build_timeline(recording, sensors, {"cam": "/cam", "rear": "/rear"})
+    assert [entry.accepted for entry in timeline.intake] == [50, 50]
+    assert timeline.samples.arrival_ns[:3].tolist() == [4 * MS, 39 * MS, 70 * MS]
+    assert timeline.notes == (
+        "log times do not move; every message arrives its sensor's declared latency after its stamp",
+    )
+
+
+def test_a_long_pause_is_named():
+    recording = frames(3)
+    for k in range(3):
+        for pause_s in (20, 1_000):
+            capture = EPOCH + (pause_s * 1_000 + 33 * k) * MS
+            recording.add("/cam", capture + 5 * MS, capture)
+    (note,) = build_timeline(recording, [sensor()], {"cam": "/cam"}).notes
+    assert note == (
+        "nothing was recorded on a mapped topic from 20.071 s to 1000.005 s "
+        "(2 such pauses above 10 s, this is the longest)"
+    )
+
+
+@pytest.mark.parametrize(("rate", "noted"), [(Fraction(1, 20), False), (Fraction(1), True)])
+def test_the_period_of_a_slow_sensor_is_no_pause(rate, noted):
+    recording = FakeRecording()
+    for k in range(4):
+        recording.add("/cam", EPOCH + k * 20_000 * MS, EPOCH + k * 20_000 * MS)
+    notes = build_timeline(recording, [sensor(rate_hz=rate)], {"cam": "/cam"}).notes
+    assert bool(notes) == noted
+
+
 @given(
     st.lists(
         st.tuples(

@@ -13,7 +13,7 @@ import pytest
 from checked_systems import edited, traced
 
 from rt_sched.app.check_trace import check_document, check_run
-from rt_sched.app.summary import run_status
+from rt_sched.app.run_status import Losses, run_status
 from rt_sched.errors import DataError
 from rt_sched.record.trace_file import save_trace
 from rt_sched.trace.checker import Rule
@@ -72,13 +72,21 @@ def test_a_folder_without_a_trace(tmp_path: Path) -> None:
 def test_a_run_whose_trace_is_wrong_has_failed() -> None:
     found = check_document(edited(traced("edf"), "jobs", 1, missed=True))
 
-    class Undamaged:
-        damage: Any = None
+    def status_with(trace_check: dict[str, Any]) -> tuple[str, str]:
+        return run_status(
+            tasks={},
+            chains=(),
+            faults=(),
+            trace_check=trace_check,
+            losses=Losses(),
+            arbiter_states=(),
+            after_recording_ns=0,
+        )
 
-    status, reason = run_status((), (), (), (), Undamaged(), found)  # type: ignore[arg-type]
+    status, reason = status_with(found)
     assert status == "failed"
     assert reason == (
         "a defect of rt-sched: its trace breaks the scheduling rules 1 times, "
         "first soon #0 at 0.000 ms: its deadline at 12 ns counts as not missed"
     )
-    assert run_status((), (), (), (), Undamaged(), check_document(traced("edf")))[0] == "ok"  # type: ignore[arg-type]
+    assert status_with(check_document(traced("edf")))[0] == "ok"

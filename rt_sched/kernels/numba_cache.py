@@ -1,0 +1,78 @@
+"""Where compiled kernels are kept, decided once for every kernel of the installation.
+
+numba keeps them beside the sources or in the user's cache folder, and refuses `cache=True` where it can write to
+neither. Importing this module, before any kernel is defined, then points numba to a private folder among the temporary
+files. Where even that fails, `CACHE` is False and every process compiles its kernels anew.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import event
+
+
+@contextmanager
+def told_before_compiling(tell: Callable[[], None]) -> Iterator[None]:
+    """In its block, `tell` is called once: before the first kernel that no cache holds is compiled, if one is."""
+    with event.install_listener("numba:compile", _FirstStart(tell)):
+        yield
+
+
+class _FirstStart(event.Listener):
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell: Callable[[], None] | None = tell
+
+    def on_start(self, _compilation: Any) -> None:
+        tell, self._tell = self._tell, None
+        if tell is not None:
+            tell()
+
+    def on_end(self, _compilation: Any) -> None:
+        pass
+
+
+def _find_folder() -> bool:
+    """Whether compiled kernels can be kept, in one of numba's own places or in a private one."""
+    if _numba_finds_one():
+        return True
+    folder = _private_folder()
+    if folder is None:
+        return False
+    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # numba makes it when it is loaded
+    return _numba_finds_one()
+
+
+def _numba_finds_one() -> bool:
+    try:
+        numba.njit(cache=True)(_nothing)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _nothing() -> None:
+    """Never compiled: numba looks for its folder as for that of a kernel."""
+
+
+def _private_folder() -> Path | None:
+    """A folder to which nobody else can write, as what numba loads from its cache is code; None where none can be."""
+    try:
+        folder = Path(tempfile.gettempdir()) / f"rt-sched-kernels-{os.geteuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    others_write = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return folder if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not others_write else None
+
+
+#: What every kernel is to give as `cache`: `@njit(cache=CACHE)`.
+CACHE: bool = _find_folder()
