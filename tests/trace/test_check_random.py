@@ -49,6 +49,17 @@ def test_silent_on_single_features(feature: Feature | None) -> None:
         assert result.ok, f"system {seed}: {[str(violation) for violation in result.violations]}"
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(13254, id="a lock owner outlives the removal of its task and then says skip_next"),
+        pytest.param(14171, id="a lock owner outlives the removal of its task and then says degrade"),
+    ],
+)
+def test_silent_on_rare_instants(seed: int) -> None:
+    assert [str(violation) for violation in check_trace(run(seed, ALL_FEATURES)).violations] == []
+
+
 def corrupted(trace: Trace, table: str, column: str, row: int, step: int) -> Trace | None:
     """The trace with one number changed: a flag turned, any other moved by `step`; None for an empty table."""
     rows = getattr(trace, table)
