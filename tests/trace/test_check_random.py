@@ -54,6 +54,9 @@ def test_silent_on_single_features(feature: Feature | None) -> None:
     [
         pytest.param(13254, id="a lock owner outlives the removal of its task and then says skip_next"),
         pytest.param(14171, id="a lock owner outlives the removal of its task and then says degrade"),
+        pytest.param(6760, id="a dispatched job unlocks at once and another gets a core in the next round"),
+        pytest.param(14119, id="the job of a table entry unlocks at once and is then aborted"),
+        pytest.param(14894, id="a waiting job inherits a key from one that waits as soon as it is dispatched"),
     ],
 )
 def test_silent_on_rare_instants(seed: int) -> None:
