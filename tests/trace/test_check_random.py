@@ -57,6 +57,10 @@ def test_silent_on_single_features(feature: Feature | None) -> None:
         pytest.param(6760, id="a dispatched job unlocks at once and another gets a core in the next round"),
         pytest.param(14119, id="the job of a table entry unlocks at once and is then aborted"),
         pytest.param(14894, id="a waiting job inherits a key from one that waits as soon as it is dispatched"),
+        pytest.param(35802, id="an arrival pays for a throttled job that is skipped at once"),
+        pytest.param(34143, id="a job of a better key becomes ready when the one before it is skipped"),
+        pytest.param(40915, id="a job loses its core at once to one that inherits a key in the next round"),
+        pytest.param(41344, id="a slice's own job takes its core back and waits at once"),
     ],
 )
 def test_silent_on_rare_instants(seed: int) -> None:
