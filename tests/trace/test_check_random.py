@@ -49,6 +49,24 @@ def test_silent_on_single_features(feature: Feature | None) -> None:
         assert result.ok, f"system {seed}: {[str(violation) for violation in result.violations]}"
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(13254, id="a lock owner outlives the removal of its task and then says skip_next"),
+        pytest.param(14171, id="a lock owner outlives the removal of its task and then says degrade"),
+        pytest.param(6760, id="a dispatched job unlocks at once and another gets a core in the next round"),
+        pytest.param(14119, id="the job of a table entry unlocks at once and is then aborted"),
+        pytest.param(14894, id="a waiting job inherits a key from one that waits as soon as it is dispatched"),
+        pytest.param(35802, id="an arrival pays for a throttled job that is skipped at once"),
+        pytest.param(34143, id="a job of a better key becomes ready when the one before it is skipped"),
+        pytest.param(40915, id="a job loses its core at once to one that inherits a key in the next round"),
+        pytest.param(41344, id="a slice's own job takes its core back and waits at once"),
+    ],
+)
+def test_silent_on_rare_instants(seed: int) -> None:
+    assert [str(violation) for violation in check_trace(run(seed, ALL_FEATURES)).violations] == []
+
+
 def corrupted(trace: Trace, table: str, column: str, row: int, step: int) -> Trace | None:
     """The trace with one number changed: a flag turned, any other moved by `step`; None for an empty table."""
     rows = getattr(trace, table)

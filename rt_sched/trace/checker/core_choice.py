@@ -10,6 +10,7 @@ import numpy as np
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
 from rt_sched.trace.checker.intervals import Intervals, brief_stays
+from rt_sched.trace.checker.locks import LockHistory
 
 #: Effective key of a job from an instant on.
 KeyNow = Callable[[int, int], int]
@@ -21,18 +22,21 @@ def check_core_choice(
     wait: Intervals,
     run: Intervals,
     left: dict[int, set[int]],
+    locks: LockHistory,
     key_now: KeyNow,
     found: Findings,
 ) -> None:
     """Repeat the choices of every instant at which jobs got cores: last core, lowest free one, that of the worst.
 
-    Instants at which jobs give up cores by themselves are left out: cores may then change hands more than once.
+    Instants at which jobs give up cores by themselves are left out: cores may then change hands more than once. So are
+    those at which a dispatched job unlocks or waits at once and others become ready, or get other keys, by that.
     """
     run = run.of(np.lexsort((run.core, run.begin_ns)))
     begins: dict[int, list[int]] = defaultdict(list)
     for place, at_ns in enumerate(run.begin_ns.tolist()):
         begins[at_ns].append(place)
     unclear = {time_ns for job, times in left.items() if history.row[job] == row for time_ns in times}
+    unclear |= {time_ns for job, time_ns in locks.in_rounds if history.row[job] == row}
     cores = _Cores(history, row, wait, run, key_now)
     for at_ns, places in begins.items():
         fresh = cores.enter(at_ns, places)

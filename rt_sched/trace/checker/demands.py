@@ -8,7 +8,7 @@ import numpy as np
 
 from rt_sched.trace.checker.draws import DEMAND, bits_of, demands_of
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.checker.modes import active_spans
+from rt_sched.trace.checker.modes import removals
 from rt_sched.trace.records import Int64s
 from rt_sched.trace.setup import OverrunAction
 
@@ -52,14 +52,15 @@ def degraded_jobs(history: History, task: int) -> list[int]:
 def next_arrivals(history: History, task: int, instants_ns: list[int]) -> list[int]:
     """The first jobs of a task that arrive at or after each instant of phase 4; several may share one.
 
-    What was said before a task is added anew is forgotten.
+    A task that is removed, in phase 1, forgets what was said to it before; what a lock owner that outlives the removal
+    says later in that instant stays.
     """
     mine = history.jobs_of_task[task]
     arrivals = history.trace.jobs.arrival_ns[mine].tolist()
-    begins = [begin_ns for begin_ns, _, first in active_spans(history.setup, task) if not first]
+    forgets = removals(history.setup, task)
     found: set[int] = set()
     for time_ns in instants_ns:
         place = bisect_left(arrivals, time_ns)
-        if place < len(arrivals) and not any(time_ns < begin_ns <= arrivals[place] for begin_ns in begins):
+        if place < len(arrivals) and not any(time_ns < at_ns <= arrivals[place] for at_ns in forgets):
             found.add(int(mine[place]))
     return sorted(found)

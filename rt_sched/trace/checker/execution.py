@@ -7,15 +7,16 @@ import numpy as np
 from rt_sched.trace.checker.demands import declared_demands
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
+from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.checker.rescaling import Rescalings
 from rt_sched.trace.records import EventKind, JobStatus
 
 
-def check_execution(history: History, found: Findings) -> None:
+def check_execution(history: History, locks: LockHistory, found: Findings) -> None:
     """All of them."""
     _cores(history, found)
     _sequence(history, found)
-    _starts(history, found)
+    _starts(history, locks, found)
     _executed(history, found)
     _demands(history, found)
     _ends(history, found)
@@ -71,13 +72,19 @@ def _sequence(history: History, found: Findings) -> None:
         found.add(Rule.SEQUENCE, int(ends[one]), history.job_name(one), text)
 
 
-def _starts(history: History, found: Findings) -> None:
-    """A job's start is the begin of its first slice, unless it lost its core at once to a wait for a lock."""
+def _starts(history: History, locks: LockHistory, found: Findings) -> None:
+    """A job's start is the begin of its first slice, unless it lost its core at once.
+
+    That is to a wait for a lock, or to a job that became ready or got another key in a later round of that instant.
+    """
     jobs, first_ns = history.trace.jobs, history.first_slice_ns
     waited = {(time_ns, job) for time_ns, job, _, _ in history.events(EventKind.REQUEST)}
+    rounds = {(int(history.row[job]), time_ns) for job, time_ns in locks.in_rounds}
     for job in np.flatnonzero(jobs.start_ns != first_ns).tolist():
         start_ns = int(jobs.start_ns[job])
-        if (start_ns, job) in waited and (first_ns[job] == -1 or first_ns[job] > start_ns):
+        if ((start_ns, job) in waited or (int(history.row[job]), start_ns) in rounds) and (
+            first_ns[job] == -1 or first_ns[job] > start_ns
+        ):
             continue
         text = f"start at the begin of its first slice ({int(first_ns[job])} ns), not at {start_ns} ns"
         found.add(Rule.TIMES, max(start_ns, 0), history.job_name(job), text)

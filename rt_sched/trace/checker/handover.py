@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
@@ -61,7 +63,10 @@ def check_stops(
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core from an msrp request to the unlock")
         elif slices.kind[place] == SliceKind.SWITCH and not _prefix_over(history, place):
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core during its switch cost")
-        elif processor.slack_sharing and winner is not None and shared[row].takes_back(winner, job, at_ns):
+        elif processor.slack_sharing and any(
+            shared[row].takes_back(one, job, at_ns)
+            for one in (*([] if winner is None else [winner]), *brief.get((row, at_ns), ()))
+        ):
             continue
         elif not preempts(processor):
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core: the processor is not preemptive")
@@ -95,9 +100,12 @@ def _winners(history: History, rows: Int64s) -> list[int | None]:
     return [job if took else None for job, took in zip(slices.job[after].tolist(), taken.tolist(), strict=True)]
 
 
-def _brief_on_rows(history: History) -> set[tuple[int, int]]:
-    """Processors, and the instants at which a job got one of their cores for no time at all."""
-    return {(int(history.row[job]), time_ns) for job, time_ns in brief_stays(history)}
+def _brief_on_rows(history: History) -> dict[tuple[int, int], list[int]]:
+    """Per processor and instant the jobs that got one of its cores for no time at all."""
+    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for job, time_ns in brief_stays(history):
+        found[int(history.row[job]), time_ns].append(job)
+    return found
 
 
 def _prefix_over(history: History, place: int) -> bool:
@@ -138,8 +146,9 @@ def check_skips(history: History, own: Int64s, wait: Intervals, run: Intervals, 
             if place < bounds[core] or run.end_ns[place] <= at_ns:
                 possible = True
             elif run.begin_ns[place] == at_ns:
-                # What it locks as it begins may already have improved its key.
-                possible = possible or max(run.key[place], own[run.job[place]]) >= key
+                # What it locks as it begins may already have improved its key, or it was not yet its task's oldest.
+                other = int(run.job[place])
+                possible = possible or max(run.key[place], own[other]) >= key or _follows_skipped(history, other, at_ns)
             else:
                 # A job with preemption points may stand at one of them.
                 limited = history.task_row(int(run.job[place])).preemption_points_ns
@@ -147,6 +156,15 @@ def check_skips(history: History, own: Int64s, wait: Intervals, run: Intervals, 
         if not possible:
             text = "it is skipped only when it would get a core"
             found.add(Rule.DISPATCH, at_ns, history.job_name(job), text)
+
+
+def _follows_skipped(history: History, job: int, at_ns: int) -> bool:
+    """Whether a job became the oldest of its task only when the one before it was skipped at that instant."""
+    status = history.trace.jobs.status
+    before = int(history.before[job])
+    while before >= 0 and status[before] == JobStatus.SUPPRESSED:
+        before = int(history.before[before])
+    return bool(before >= 0 and status[before] == JobStatus.SKIPPED and history.end_ns[before] == at_ns)
 
 
 def check_overheads(history: History, left: Left, found: Findings) -> None:
@@ -185,7 +203,7 @@ def check_overheads(history: History, left: Left, found: Findings) -> None:
             continue
         text = f"{history.job_name(who)} pays {int(expected[at])} ns before it runs on, not {int(paid[at])} ns"
         found.add(Rule.OVERHEADS, time_ns, history.core_name(int(core[first[at]])), text)
-    stays = _brief_on_rows(history) if again.any() else set()
+    stays = _brief_on_rows(history) if again.any() else {}
     for place in np.flatnonzero(again).tolist():
         who, time_ns = int(job[place + 1]), int(begin_ns[place + 1])
         at_row = int(row[place])

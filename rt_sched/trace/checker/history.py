@@ -268,6 +268,19 @@ class History:
             yield starts[place], ends[place], before[place]
 
     @cached_property
+    def _stays(self) -> tuple[list[int], list[int], list[int]]:
+        """Starts and ends of the slices of any kind, by job; and where those of each job begin."""
+        slices, order = self.trace.slices, self.slices_by_job
+        bounds = np.searchsorted(slices.job[order], np.arange(len(self.task) + 1))
+        return slices.start_ns[order].tolist(), slices.end_ns[order].tolist(), bounds.tolist()
+
+    def had_core_until(self, job: int, time_ns: int) -> bool:
+        """Whether a job had a core right up to an instant, so that what it does then comes before the dispatch."""
+        starts, ends, bounds = self._stays
+        place = bisect_left(starts, time_ns, bounds[job], bounds[job + 1]) - 1
+        return place >= bounds[job] and ends[place] >= time_ns
+
+    @cached_property
     def first_slice_ns(self) -> Int64s:
         """int64[n jobs]: begin of the first slice of any kind, -1 for none."""
         return self._over_slices(self.trace.slices.start_ns, first=True)

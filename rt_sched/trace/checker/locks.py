@@ -13,6 +13,8 @@ from rt_sched.trace.records import EventKind, Int64s, JobStatus
 from rt_sched.trace.setup import Policy, Protocol
 
 _LOST = -1
+#: Worse than every key.
+NO_KEY = 2**62
 
 
 @dataclass(slots=True)
@@ -23,6 +25,10 @@ class LockHistory:
     of its locked ceiling resources, as (instant, value, the job whose locking changed it). `waits`: job, begin, end,
     whether it spins meanwhile. `holding`: per job the spans [lock, unlock) of its outermost sections. `fixed`: per job
     the spans from an msrp request to the unlock.
+
+    A job that gets a core in phase 6 may lock, wait or unlock there at once, after which others are dispatched in
+    another round. `in_rounds`: job and instant, with the keys that the job had in the rounds before the last one;
+    NO_KEY when it was not even ready then. `unlocked_at_once`: jobs that unlocked as soon as they got a core, and when.
     """
 
     keys: dict[int, KeySteps] = field(default_factory=dict)
@@ -30,6 +36,8 @@ class LockHistory:
     waits: list[tuple[int, int, int, bool]] = field(default_factory=list)
     holding: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     fixed: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    in_rounds: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
+    unlocked_at_once: set[tuple[int, int]] = field(default_factory=set)
 
     def held_at(self, job: int, time_ns: int) -> bool:
         """Whether a job holds a lock from an instant on."""
@@ -70,6 +78,9 @@ class _Sweep:
         self._since: dict[tuple[int, int], int] = {}
         self._waiting_since: dict[int, int] = {}
         self._outer_ns: dict[int, int] = {}
+        #: Instant at which dispatched jobs have begun to act, and when each job was granted what it waited for.
+        self._dispatched_ns = -1
+        self._granted_ns: dict[int, int] = {}
         self._owner_keys: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
         users = [
             [task for task in history.setup.tasks if any(section.resource == r for section in task.sections)]
@@ -120,6 +131,13 @@ class _Sweep:
 
     def _one(self, time_ns: int, kind: int, job: int, value: int) -> None:
         self._overdue(time_ns)
+        acts = kind in (EventKind.REQUEST, EventKind.UNLOCK) or (
+            kind == EventKind.LOCK and job not in self._waiters[value]
+        )
+        if acts and self._got_core_at(job, time_ns):
+            self._dispatched_ns = time_ns
+            if kind == EventKind.UNLOCK:
+                self.result.unlocked_at_once.add((job, time_ns))
         if kind == EventKind.REQUEST:
             self._request(time_ns, job, value)
         elif kind == EventKind.LOCK:
@@ -129,6 +147,10 @@ class _Sweep:
         elif kind in (EventKind.ABORT, _LOST):
             self._leave(time_ns, job)
         self._update_keys(time_ns)
+
+    def _got_core_at(self, job: int, time_ns: int) -> bool:
+        """Whether a job that acts got its core only in phase 6 of that instant."""
+        return self._granted_ns.get(job) == time_ns or not self._history.had_core_until(job, time_ns)
 
     def _overdue(self, time_ns: int) -> None:
         """A free resource with waiters goes to one of them at the instant at which it became free."""
@@ -165,6 +187,10 @@ class _Sweep:
                 self._say(time_ns, name, f"{self._history.job_name(first)} has {rule} and gets the lock before {who}")
             self._waiters[resource].remove(job)
             self._end_wait(job, self._waiting_since.pop(job, time_ns), time_ns, self._protocol[resource])
+            if self._protocol[resource] is not Protocol.MSRP:
+                self._granted_ns[job] = time_ns
+                if self._dispatched_ns == time_ns:
+                    self.result.in_rounds[job, time_ns].append(NO_KEY)
         elif waiters:
             self._say(time_ns, name, f"{who} waits behind {self._history.job_name(waiters[0])}")
         self._granting.pop(resource, None)
@@ -258,7 +284,11 @@ class _Sweep:
         for job, held in list(self._held.items()):
             steps = self._owner_keys[job]
             key = self._effective(job, time_ns, set()) if held else None
-            if (steps[-1][1] if steps else None) != key:
+            before = steps[-1][1] if steps else None
+            if before != key:
+                if self._dispatched_ns == time_ns:
+                    declared = key_at(self._server_keys.get(job), int(self._own[job]), time_ns)
+                    self.result.in_rounds[job, time_ns].append(declared if before is None else before)
                 steps.append((time_ns, key))
             if not held:
                 del self._held[job]

@@ -51,7 +51,7 @@ def check_scheduling(history: History, own: Int64s, locks: LockHistory, found: F
         if len(mine):
             _priorities(history, row, mine, cores, found)
             _points(history, locks, mine, cores, found)
-        _dispatches(history, edges, mine, cores, found)
+        _dispatches(history, edges, mine, cores, locks, found)
         if processor.cores > 1:
             check_core_choice(
                 history,
@@ -59,6 +59,7 @@ def check_scheduling(history: History, own: Int64s, locks: LockHistory, found: F
                 mine,
                 cores,
                 left,
+                locks,
                 lambda job, time_ns: key_at(locks.keys.get(job), int(own[job]), time_ns),
                 found,
             )
@@ -150,8 +151,27 @@ def _beats(history: History, one: Intervals, place: int, other: Intervals, at: i
     return left < (int(other.key[at]), int(jobs.release_ns[theirs]), int(history.task[theirs]))
 
 
-def _dispatches(history: History, edges: Int64s, wait: Intervals, run: Intervals, found: Findings) -> None:
-    """The job that gets a core is better than every job that is left waiting."""
+def _in_any_round(history: History, wait: Intervals, fresh: Intervals, place: int, locks: LockHistory) -> bool:
+    """Whether some waiting job comes before one that gets a core in every round of that instant."""
+    at_ns = int(fresh.begin_ns[place])
+    some = wait.of((wait.begin_ns <= at_ns) & (wait.end_ns > at_ns))
+    one = fresh.of(np.array([place]))
+    for intervals, extreme in ((some, max), (one, min)):
+        for index, (job, key) in enumerate(zip(intervals.job.tolist(), intervals.key.tolist(), strict=True)):
+            behind = SLACK_KEY if key >= SLACK_KEY else 0
+            before = locks.in_rounds.get((job, at_ns), ())
+            intervals.key[index] = extreme([key, *(behind + earlier for earlier in before)])
+    return any(_beats(history, some, other, one, 0) for other in range(len(some)))
+
+
+def _dispatches(
+    history: History, edges: Int64s, wait: Intervals, run: Intervals, locks: LockHistory, found: Findings
+) -> None:
+    """The job that gets a core is better than every job that is left waiting.
+
+    In which round of its instant it got it is not recorded: where keys change from round to round it is taken to have
+    had its best, and the others their worst.
+    """
     order = np.lexsort((run.begin_ns, run.core))
     run = run.of(order)
     new = np.ones(len(run), np.bool_)
@@ -163,7 +183,7 @@ def _dispatches(history: History, edges: Int64s, wait: Intervals, run: Intervals
     best = _best_waiting(history, wait, fresh.begin_ns) if len(wait) and len(fresh) else np.full(len(fresh), -1)
     for place in np.flatnonzero(best >= 0).tolist():
         at = int(best[place])
-        if _beats(history, wait, at, fresh, place):
+        if _beats(history, wait, at, fresh, place) and _in_any_round(history, wait, fresh, place, locks):
             where = history.core_name(int(fresh.core[place]))
             found.add(Rule.DISPATCH, int(fresh.begin_ns[place]), where, _better(history, wait, at, fresh, place))
 

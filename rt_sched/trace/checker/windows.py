@@ -125,7 +125,10 @@ class TableWindows:
         self.owner = self._owners(locks)
 
     def _owners(self, locks: LockHistory) -> Int64s:
-        """int64[n spans]: the job that is the oldest of its task and ready when the entry begins, or -1."""
+        """int64[n spans]: the job that is the oldest of its task and ready when the entry begins, or -1.
+
+        It may end as soon as it gets the core: it is skipped, or it unlocks and an abort has waited for that.
+        """
         history = self._history
         holds: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for job, begin_ns, end_ns in held_back(history, locks):
@@ -142,21 +145,23 @@ class TableWindows:
         for span, (begin_ns, index) in enumerate(columns):
             mine, heads = lists[self._table[index].task]
             place = bisect_right(heads, begin_ns) - 1
-            while place > 0 and self._skipped_now(mine[place - 1], begin_ns):
+            while place > 0 and self._ends_at_once(mine[place - 1], begin_ns, locks):
                 place -= 1
             if place < 0:
                 continue
             job = mine[place]
-            if history.end_ns[job] <= begin_ns and not self._skipped_now(job, begin_ns):
+            if history.end_ns[job] <= begin_ns and not self._ends_at_once(job, begin_ns, locks):
                 continue
             # A job that has to wait for a lock as soon as it gets the core got it in this entry.
             if (job, begin_ns) in brief or not any(first <= begin_ns < last for first, last in holds.get(job, ())):
                 owners[span] = job
         return owners
 
-    def _skipped_now(self, job: int, begin_ns: int) -> bool:
-        status = self._history.trace.jobs.status[job]
-        return bool(status == JobStatus.SKIPPED and self._history.end_ns[job] == begin_ns)
+    def _ends_at_once(self, job: int, begin_ns: int, locks: LockHistory) -> bool:
+        if self._history.end_ns[job] != begin_ns:
+            return False
+        skipped = self._history.trace.jobs.status[job] == JobStatus.SKIPPED
+        return bool(skipped or (job, begin_ns) in locks.unlocked_at_once)
 
     def narrowed(self, intervals: Intervals) -> Intervals:
         """The parts of intervals that lie in entries of the job itself."""
