@@ -1,0 +1,374 @@
+"""Many task sets at once: response times and schedulability on one preemptive or non-preemptive processor.
+
+Every function takes `int64[n_sets, n_tasks]` arrays of nanoseconds, one set a row (a one-dimensional array is one set),
+and works on all cores. Model: sporadic or periodic tasks, independent but for the given blocking, that never suspend;
+a job arrives at least `period_ns` after the one before, is released at most `jitter_ns` later, and needs at most
+`wcet_ns`. Switches take no time: add them to the wcet. Responses count from the arrival, so they contain the jitter,
+and it is the response with the jitter that is compared with the deadline.
+
+A task with `wcet_ns` 0 is no task; use it to fill rows of different length.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.errors import AnalysisNotApplicable
+from rt_sched.kernels.rta import common, edf, fixed_priority
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+#: Tasks looked at, per set, before its windows count as not converging; about a quarter of a second.
+MOST_STEPS = 2**28
+#: Loads nearer to 1 than this are summed up exactly.
+_NEAR = 1e-9
+#: Fewer sets than this are not worth a second thread.
+_ROWS_PER_THREAD = 64
+
+
+class Status(IntEnum):
+    """What became of a bound: found; none exists; none within the limits; a number outside of [0, 2**60] ns.
+
+    NOT_CONVERGED says nothing about schedulability. OUT_OF_RANGE also marks a period or deadline of 0, and holds for
+    the whole set.
+    """
+
+    OK = int(common.OK)
+    UNBOUNDED = int(common.UNBOUNDED)
+    NOT_CONVERGED = int(common.NOT_CONVERGED)
+    OUT_OF_RANGE = int(common.OUT_OF_RANGE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchResult:
+    """Bounds of a batch.
+
+    `response_ns` int64[n_sets, n_tasks]: bound on the response, -1 where there is none; no columns for a test that
+    yields no responses. `status`: `Status` codes, int8, per task or, for such a test, per set. `schedulable`: whether
+    the bound proves all deadlines met, bool, shaped like `status`; False is a proof of the contrary only as the
+    function says. `violation_ns` int64[n_sets]: an interval in which more work falls due than fits, -1 for none; only
+    from `edf_schedulable`.
+    """
+
+    response_ns: Int64s
+    status: npt.NDArray[np.int8]
+    schedulable: Bools
+    violation_ns: Int64s | None = None
+
+
+def fp_response_times(
+    wcet_ns: npt.ArrayLike,
+    period_ns: npt.ArrayLike,
+    deadline_ns: npt.ArrayLike | None = None,
+    jitter_ns: npt.ArrayLike | None = None,
+    blocking_ns: npt.ArrayLike | None = None,
+    preemptive: bool = True,
+    *,
+    classic: bool = False,
+    levels: npt.ArrayLike | None = None,
+    last_region_ns: npt.ArrayLike | None = None,
+) -> BatchResult:
+    """Worst-case response times under fixed priorities; columns in priority order, the highest first.
+
+    Deadlines may exceed periods; every job of the busy period is looked at, and the blocking is part of that period.
+    `blocking_ns`: longest time for which tasks of lower priority delay a job, for instance by locks; by default 0, and
+    at least the longest wcet of lower priority less 1 ns when not `preemptive` (`classic`: without that 1 ns, as
+    published). `levels`: priority levels, not descending; equal ones delay each other in full. `last_region_ns`: length
+    of the final part of each job that is not preempted, for limited preemption at fixed points, at least 1; the
+    blocking by earlier parts of lower tasks is then up to the caller.
+
+    Exact for distinct priorities, `preemptive` or not, without the given blocking: some legal run attains each value.
+    Sufficient otherwise. `deadline_ns` (default: the period) only decides `schedulable`.
+
+    Source: Lehoczky 1990 and Tindell, Burns, Wellings 1994 (preemptive, arbitrary deadlines, jitter); Davis, Burns,
+    Bril, Lukkien 2007 (non-preemptive); Bril, Lukkien, Verhaegh 2009 (last region).
+
+    Raises AnalysisNotApplicable when shapes or types do not fit.
+    """
+    sets = _Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns, last_region_ns)
+    wcet = sets.wcet_ns
+    blocking, region = sets.blocking_ns, sets.last_region_ns
+    if region is None:
+        region = np.ones((1, sets.tasks), np.int64) if preemptive else wcet
+    elif not preemptive:
+        raise AnalysisNotApplicable("last_region_ns is for preemptive tasks; without preemption it is the wcet")
+    group_end = _group_ends(levels, sets.tasks)
+    if not preemptive:
+        lower = np.zeros((sets.count, sets.tasks + 1), np.int64)
+        lower[:, :-1] = np.maximum.accumulate(wcet[:, ::-1], axis=1)[:, ::-1]
+        lower = lower[:, group_end]
+        blocking = np.maximum(blocking, lower if classic else np.maximum(lower - 1, 0))
+    load = _Load(wcet, sets.period_ns)
+    overloaded = load.above_one(group_end - 1)
+    response, status = sets.new_results()
+
+    def run(first: int, last: int) -> None:
+        scratch = np.zeros((4, sets.tasks), np.int64)
+        fixed_priority.respond(
+            wcet,
+            sets.period_ns,
+            sets.jitter_ns,
+            blocking,
+            region,
+            group_end[None, :],
+            overloaded,
+            sets.skip,
+            _most_steps(sets.tasks),
+            scratch[0],
+            scratch[1],
+            np.int64(first),
+            np.int64(last),
+            response,
+            status,
+            scratch[2:3],
+            scratch[3:4],
+        )
+
+    _in_threads(run, sets.count)
+    return BatchResult(response, status, (status == Status.OK) & (response <= sets.deadline_ns))
+
+
+def edf_schedulable(
+    wcet_ns: npt.ArrayLike,
+    period_ns: npt.ArrayLike,
+    deadline_ns: npt.ArrayLike | None = None,
+    jitter_ns: npt.ArrayLike | None = None,
+    blocking_ns: npt.ArrayLike | None = None,
+    preemptive: bool = True,
+) -> BatchResult:
+    """Whether EDF meets all deadlines: the processor demand test. Columns in any order.
+
+    `schedulable` and `status` per set. Without given blocking the test is exact for sporadic tasks (and for periodic
+    ones whose offsets are not known), preemptive or not, so False with status OK or UNBOUNDED is a proof: more work
+    falls due within `violation_ns` than fits, or the load exceeds 1. `blocking_ns[i]`: longest time for which a job
+    with a later deadline holds up work that is due D_i after the begin of a busy period, D_i up to the next longer
+    relative deadline (Baruah 2006; under SRP the longest section of a task with a longer relative deadline on a
+    resource that some task with at most D_i uses). Not `preemptive`: a job may have started 1 ns before.
+
+    Source: Baruah, Mok, Rosier 1990; QPA, Zhang, Burns 2009; Jeffay, Stanat, Martel 1991 (non-preemptive); Spuri 1996
+    (jitter). Limits: the lesser of L_a and the synchronous busy period.
+
+    Raises AnalysisNotApplicable when shapes or types do not fit.
+    """
+    sets = _Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns)
+    overloaded = _Load(sets.wcet_ns, sets.period_ns).set_above_one()
+    region = np.ones((1, sets.tasks), np.int64) if preemptive else sets.wcet_ns
+    order = sets.by_deadline(preemptive)
+    violation = np.full(sets.count, -1, np.int64)
+    status = np.where(sets.skip, Status.OUT_OF_RANGE, Status.OK).astype(np.int8)
+
+    def run(first: int, last: int) -> None:
+        edf.demand_test(
+            sets.wcet_ns,
+            sets.period_ns,
+            sets.deadline_ns,
+            sets.jitter_ns,
+            sets.blocking_ns,
+            region,
+            order,
+            overloaded,
+            sets.skip,
+            _most_steps(sets.tasks),
+            np.zeros((4, sets.tasks + 1), np.int64),
+            np.int64(first),
+            np.int64(last),
+            violation,
+            status,
+        )
+
+    _in_threads(run, sets.count)
+    schedulable = (status == Status.OK) & (violation < 0)
+    return BatchResult(np.zeros((sets.count, 0), np.int64), status, schedulable, violation)
+
+
+def edf_response_times(
+    wcet_ns: npt.ArrayLike,
+    period_ns: npt.ArrayLike,
+    deadline_ns: npt.ArrayLike | None = None,
+    jitter_ns: npt.ArrayLike | None = None,
+    blocking_ns: npt.ArrayLike | None = None,
+    preemptive: bool = True,
+) -> BatchResult:
+    """Worst-case response times under EDF. Columns in any order; arguments as for `edf_schedulable`.
+
+    The worst case of a task is in general not a synchronous release: every arrival within the longest busy period that
+    aligns the job's deadline with one of another task is tried, with the blocking of its own deadline. Deadlines may
+    exceed periods and may be missed. Exact without given blocking when equal deadlines are broken against the task
+    (1 ns more than a run in which they are not), sufficient otherwise.
+
+    Source: Spuri 1996 (preemptive, jitter); George, Rivierre, Spuri 1996 (non-preemptive); arrivals are skipped as in
+    Guan, Yi 2014.
+
+    Raises AnalysisNotApplicable when shapes or types do not fit.
+    """
+    sets = _Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns)
+    overloaded = _Load(sets.wcet_ns, sets.period_ns).set_above_one()
+    region = np.ones((1, sets.tasks), np.int64) if preemptive else sets.wcet_ns
+    order = sets.by_deadline(preemptive)
+    response, status = sets.new_results()
+
+    def run(first: int, last: int) -> None:
+        scratch = np.zeros((6, sets.tasks + 1), np.int64)
+        edf.respond(
+            sets.wcet_ns,
+            sets.period_ns,
+            sets.deadline_ns,
+            sets.jitter_ns,
+            sets.blocking_ns,
+            region,
+            order,
+            overloaded,
+            sets.skip,
+            _most_steps(sets.tasks),
+            scratch[:5],
+            np.int64(first),
+            np.int64(last),
+            response,
+            status,
+            scratch[5:],
+        )
+
+    _in_threads(run, sets.count)
+    return BatchResult(response, status, (status == Status.OK) & (response <= sets.deadline_ns))
+
+
+class _Sets:
+    """The checked arrays of a batch; rows that `skip` marks hold numbers that no kernel may see."""
+
+    def __init__(
+        self,
+        wcet_ns: npt.ArrayLike,
+        period_ns: npt.ArrayLike,
+        deadline_ns: npt.ArrayLike | None,
+        jitter_ns: npt.ArrayLike | None,
+        blocking_ns: npt.ArrayLike | None,
+        last_region_ns: npt.ArrayLike | None = None,
+    ) -> None:
+        self.wcet_ns = _table("wcet_ns", wcet_ns)
+        self.count, self.tasks = shape = self.wcet_ns.shape
+        self.period_ns = _table("period_ns", period_ns, shape)
+        self.deadline_ns = self.period_ns if deadline_ns is None else _table("deadline_ns", deadline_ns, shape)
+        none = np.zeros((1, self.tasks), np.int64)
+        self.jitter_ns = none if jitter_ns is None else _table("jitter_ns", jitter_ns, shape)
+        self.blocked = blocking_ns is not None
+        self.blocking_ns = none if blocking_ns is None else _table("blocking_ns", blocking_ns, shape)
+        self.last_region_ns = None if last_region_ns is None else _table("last_region_ns", last_region_ns, shape)
+        self._clear_padding()
+        self.skip: Bools = np.zeros(self.count, np.bool_)
+        regions = () if self.last_region_ns is None else ((self.last_region_ns, 1),)
+        for table, least in (
+            (self.wcet_ns, 0),
+            (self.period_ns, 1),
+            *(() if deadline_ns is None else ((self.deadline_ns, 1),)),
+            *(() if jitter_ns is None else ((self.jitter_ns, 0),)),
+            *(() if blocking_ns is None else ((self.blocking_ns, 0),)),
+            *regions,
+        ):
+            if table.size and (table.min() < least or table.max() > common.LIMIT_NS):
+                self.skip |= ((table < least) | (table > common.LIMIT_NS)).any(axis=1)
+        if self.last_region_ns is not None:
+            self.skip |= (self.last_region_ns > np.maximum(self.wcet_ns, 1)).any(axis=1)
+
+    def _clear_padding(self) -> None:
+        padding = self.wcet_ns == 0
+        if not padding.any():
+            return
+        own_deadlines = self.deadline_ns is not self.period_ns
+        self.period_ns = np.where(padding, 1, self.period_ns)
+        self.deadline_ns = np.where(padding, 1, self.deadline_ns) if own_deadlines else self.period_ns
+        self.jitter_ns = np.where(padding, 0, self.jitter_ns)
+        self.blocking_ns = np.where(padding, 0, self.blocking_ns)
+        if self.last_region_ns is not None:
+            self.last_region_ns = np.where(padding, 1, self.last_region_ns)
+
+    def by_deadline(self, preemptive: bool) -> Int64s:
+        """int64[n_sets, n_tasks] tasks by relative deadline; no column when nothing can block."""
+        if preemptive and not self.blocked:
+            return np.zeros((1, 0), np.int64)
+        return np.argsort(self.deadline_ns, axis=1, kind="stable")
+
+    def new_results(self) -> tuple[Int64s, npt.NDArray[np.int8]]:
+        """Responses and status as they are for skipped rows."""
+        response = np.full((self.count, self.tasks), -1, np.int64)
+        return response, np.full((self.count, self.tasks), Status.OUT_OF_RANGE, np.int8)
+
+
+class _Load:
+    """Sums of wcet / period, compared with 1 exactly."""
+
+    def __init__(self, wcet_ns: Int64s, period_ns: Int64s) -> None:
+        self._wcet_ns, self._period_ns = wcet_ns, period_ns
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self._shares = wcet_ns / period_ns
+
+    def above_one(self, last: npt.NDArray[np.intp]) -> Bools:
+        """bool[n_sets, len(last)]: whether tasks 0 ... last[i] need more than the processor has."""
+        sums = np.cumsum(self._shares, axis=1)[:, last]
+        above: Bools = sums > 1.0
+        for row, column in np.argwhere(np.abs(sums - 1.0) < _NEAR):
+            above[row, column] = self._exactly_above(int(row), int(last[column]) + 1)
+        return above
+
+    def set_above_one(self) -> Bools:
+        """bool[n_sets]: whether all tasks of a set need more than the processor has."""
+        sums = self._shares.sum(axis=1)
+        above: Bools = sums > 1.0
+        for row in np.flatnonzero(np.abs(sums - 1.0) < _NEAR):
+            above[row] = self._exactly_above(int(row), self._shares.shape[1])
+        return above
+
+    def _exactly_above(self, row: int, count: int) -> bool:
+        pairs = zip(self._wcet_ns[row, :count].tolist(), self._period_ns[row, :count].tolist(), strict=True)
+        return sum((Fraction(wcet, period) for wcet, period in pairs if wcet > 0 and period > 0), Fraction(0)) > 1
+
+
+def _table(name: str, values: npt.ArrayLike, shape: tuple[int, int] | None = None) -> Int64s:
+    """`values` as int64[n_sets, n_tasks]."""
+    table = np.asarray(values)
+    if table.ndim == 1:
+        table = table[None, :]
+    if table.size == 0 and table.dtype == np.float64:
+        table = table.astype(np.int64)
+    if table.dtype.kind not in "iu" or table.dtype == np.uint64:
+        raise AnalysisNotApplicable(f"{name} has the type {table.dtype}; times are int64 nanoseconds")
+    if table.ndim != 2 or (shape is not None and table.shape != shape):
+        wanted = "[n_sets, n_tasks]" if shape is None else f"{list(shape)}, as wcet_ns has"
+        raise AnalysisNotApplicable(f"{name} has the shape {list(table.shape)}; it needs {wanted}")
+    return np.ascontiguousarray(table, np.int64)
+
+
+def _group_ends(levels: npt.ArrayLike | None, tasks: int) -> npt.NDArray[np.intp]:
+    """Index after the last task of each task's priority level."""
+    if levels is None:
+        return np.arange(1, tasks + 1)
+    level = np.asarray(levels)
+    if level.shape != (tasks,) or level.dtype.kind not in "iu" or (level[1:] < level[:-1]).any():
+        raise AnalysisNotApplicable(f"levels must be {tasks} integers that do not descend, one a column")
+    return np.searchsorted(level, level, side="right")
+
+
+def _most_steps(tasks: int) -> np.int64:
+    return np.int64(MOST_STEPS + 64 * tasks * tasks)
+
+
+def _in_threads(run: Callable[[int, int], Any], rows: int) -> None:
+    """Call `run(first, last)` for consecutive parts of all rows, on as many cores as this process may use."""
+    workers = min(len(os.sched_getaffinity(0)), -(-rows // _ROWS_PER_THREAD))
+    if workers <= 1:
+        run(0, rows)
+        return
+    parts = min(8 * workers, -(-rows // _ROWS_PER_THREAD))
+    bounds = [rows * part // parts for part in range(parts + 1)]
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(run, bounds[:-1], bounds[1:]):
+            pass
