@@ -113,7 +113,7 @@ def fp_response_times(
     response, status = sets.new_results()
 
     def run(first: int, last: int) -> None:
-        scratch = np.zeros((4, sets.tasks), np.int64)
+        scratch = np.zeros((5, sets.tasks), np.int64)
         fixed_priority.respond(
             wcet,
             sets.period_ns,
@@ -124,14 +124,13 @@ def fp_response_times(
             overloaded,
             sets.skip,
             _most_steps(sets.tasks),
-            scratch[0],
-            scratch[1],
+            scratch[:3],
             np.int64(first),
             np.int64(last),
             response,
             status,
-            scratch[2:3],
             scratch[3:4],
+            scratch[4:],
         )
 
     _in_threads(run, sets.count)

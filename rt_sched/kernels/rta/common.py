@@ -35,15 +35,16 @@ def versioned(make: Callable[[int], Callable[..., Any]]) -> Callable[..., Any]:
 
 
 @part
-def absorb(window_ns, limit_ns, due_ns, wcet_ns, period_ns, count, steps):
+def absorb(window_ns, limit_ns, earliest_ns, due_ns, wcet_ns, period_ns, count, steps):
     """The least window that holds its own work and that of all jobs of tasks 0 ... count-1 released before its end.
 
-    `due_ns[j]`: release of the first job of task j that `window_ns` does not count yet; moved on as jobs are counted.
-    `steps`: how many more tasks may be looked at. Returns the window and the steps left; a window above `limit_ns`, or
-    negative steps, say that the fixed point lies beyond.
+    `due_ns[j]`: release of the first job of task j that `window_ns` does not count yet, moved on as jobs are counted;
+    `earliest_ns`: at most the least of them. `steps`: how many more tasks may be looked at. Returns window, earliest
+    release and steps left; a window above `limit_ns`, or negative steps, say that the fixed point lies beyond.
     """
-    while window_ns <= limit_ns:
+    while earliest_ns < window_ns and window_ns <= limit_ns and steps >= 0:
         earliest_ns = NEVER_NS
+        steps -= count
         for j in range(count):
             if due_ns[j] < window_ns:
                 jobs = np.int64(1)
@@ -52,9 +53,6 @@ def absorb(window_ns, limit_ns, due_ns, wcet_ns, period_ns, count, steps):
                 window_ns += jobs * wcet_ns[j]
                 due_ns[j] += jobs * period_ns[j]
                 if window_ns > limit_ns:
-                    return window_ns, steps
+                    break
             earliest_ns = min(earliest_ns, due_ns[j])
-        steps -= count
-        if earliest_ns >= window_ns or steps < 0:
-            break
-    return window_ns, steps
+    return window_ns, earliest_ns, steps

@@ -64,7 +64,10 @@ def _busy_period(limit_ns, start_ns, wcet_ns, period_ns, jitter_ns, next_ns, ste
                 return window_ns, steps
             window_ns += wcet_ns[j]
             next_ns[j] = period_ns[j] - jitter_ns[j]
-    return absorb(window_ns, limit_ns, next_ns, wcet_ns, period_ns, len(wcet_ns), steps)
+    window_ns, _, steps = absorb(
+        window_ns, limit_ns, np.int64(-NEVER_NS), next_ns, wcet_ns, period_ns, len(wcet_ns), steps
+    )
+    return window_ns, steps
 
 
 @part
