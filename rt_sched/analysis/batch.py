@@ -16,22 +16,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import IntEnum
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rt_sched.analysis.sets import Bools, Int64s, Load, Sets, group_ends
 from rt_sched.errors import AnalysisNotApplicable
-from rt_sched.kernels.rta import common, edf, fixed_priority
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from rt_sched.kernels.rta import common, edf_demand, edf_response, fixed_priority
 
 #: Tasks looked at, per set, before its windows count as not converging; about a quarter of a second.
 MOST_STEPS = 2**28
-#: Loads nearer to 1 than this are summed up exactly.
-_NEAR = 1e-9
 #: Fewer sets than this are not worth a second thread.
 _ROWS_PER_THREAD = 64
 
@@ -95,20 +90,20 @@ def fp_response_times(
 
     Raises AnalysisNotApplicable when shapes or types do not fit.
     """
-    sets = _Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns, last_region_ns)
+    sets = Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns, last_region_ns)
     wcet = sets.wcet_ns
     blocking, region = sets.blocking_ns, sets.last_region_ns
     if region is None:
         region = np.ones((1, sets.tasks), np.int64) if preemptive else wcet
     elif not preemptive:
         raise AnalysisNotApplicable("last_region_ns is for preemptive tasks; without preemption it is the wcet")
-    group_end = _group_ends(levels, sets.tasks)
+    group_end = group_ends(levels, sets.tasks)
     if not preemptive:
         lower = np.zeros((sets.count, sets.tasks + 1), np.int64)
         lower[:, :-1] = np.maximum.accumulate(wcet[:, ::-1], axis=1)[:, ::-1]
         lower = lower[:, group_end]
         blocking = np.maximum(blocking, lower if classic else np.maximum(lower - 1, 0))
-    load = _Load(wcet, sets.period_ns)
+    load = Load(wcet, sets.period_ns)
     overloaded = load.above_one(group_end - 1)
     response, status = sets.new_results()
 
@@ -159,15 +154,15 @@ def edf_schedulable(
 
     Raises AnalysisNotApplicable when shapes or types do not fit.
     """
-    sets = _Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns)
-    overloaded = _Load(sets.wcet_ns, sets.period_ns).set_above_one()
+    sets = Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns)
+    overloaded = Load(sets.wcet_ns, sets.period_ns).set_above_one()
     region = np.ones((1, sets.tasks), np.int64) if preemptive else sets.wcet_ns
     order = sets.by_deadline(preemptive)
     violation = np.full(sets.count, -1, np.int64)
     status = np.where(sets.skip, Status.OUT_OF_RANGE, Status.OK).astype(np.int8)
 
     def run(first: int, last: int) -> None:
-        edf.demand_test(
+        edf_demand.demand_test(
             sets.wcet_ns,
             sets.period_ns,
             sets.deadline_ns,
@@ -210,15 +205,15 @@ def edf_response_times(
 
     Raises AnalysisNotApplicable when shapes or types do not fit.
     """
-    sets = _Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns)
-    overloaded = _Load(sets.wcet_ns, sets.period_ns).set_above_one()
+    sets = Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns)
+    overloaded = Load(sets.wcet_ns, sets.period_ns).set_above_one()
     region = np.ones((1, sets.tasks), np.int64) if preemptive else sets.wcet_ns
     order = sets.by_deadline(preemptive)
     response, status = sets.new_results()
 
     def run(first: int, last: int) -> None:
         scratch = np.zeros((6, sets.tasks + 1), np.int64)
-        edf.respond(
+        edf_response.respond(
             sets.wcet_ns,
             sets.period_ns,
             sets.deadline_ns,
@@ -239,121 +234,6 @@ def edf_response_times(
 
     _in_threads(run, sets.count)
     return BatchResult(response, status, (status == Status.OK) & (response <= sets.deadline_ns))
-
-
-class _Sets:
-    """The checked arrays of a batch; rows that `skip` marks hold numbers that no kernel may see."""
-
-    def __init__(
-        self,
-        wcet_ns: npt.ArrayLike,
-        period_ns: npt.ArrayLike,
-        deadline_ns: npt.ArrayLike | None,
-        jitter_ns: npt.ArrayLike | None,
-        blocking_ns: npt.ArrayLike | None,
-        last_region_ns: npt.ArrayLike | None = None,
-    ) -> None:
-        self.wcet_ns = _table("wcet_ns", wcet_ns)
-        self.count, self.tasks = shape = self.wcet_ns.shape
-        self.period_ns = _table("period_ns", period_ns, shape)
-        self.deadline_ns = self.period_ns if deadline_ns is None else _table("deadline_ns", deadline_ns, shape)
-        none = np.zeros((1, self.tasks), np.int64)
-        self.jitter_ns = none if jitter_ns is None else _table("jitter_ns", jitter_ns, shape)
-        self.blocked = blocking_ns is not None
-        self.blocking_ns = none if blocking_ns is None else _table("blocking_ns", blocking_ns, shape)
-        self.last_region_ns = None if last_region_ns is None else _table("last_region_ns", last_region_ns, shape)
-        self._clear_padding()
-        self.skip: Bools = np.zeros(self.count, np.bool_)
-        regions = () if self.last_region_ns is None else ((self.last_region_ns, 1),)
-        for table, least in (
-            (self.wcet_ns, 0),
-            (self.period_ns, 1),
-            *(() if deadline_ns is None else ((self.deadline_ns, 1),)),
-            *(() if jitter_ns is None else ((self.jitter_ns, 0),)),
-            *(() if blocking_ns is None else ((self.blocking_ns, 0),)),
-            *regions,
-        ):
-            if table.size and (table.min() < least or table.max() > common.LIMIT_NS):
-                self.skip |= ((table < least) | (table > common.LIMIT_NS)).any(axis=1)
-        if self.last_region_ns is not None:
-            self.skip |= (self.last_region_ns > np.maximum(self.wcet_ns, 1)).any(axis=1)
-
-    def _clear_padding(self) -> None:
-        padding = self.wcet_ns == 0
-        if not padding.any():
-            return
-        own_deadlines = self.deadline_ns is not self.period_ns
-        self.period_ns = np.where(padding, 1, self.period_ns)
-        self.deadline_ns = np.where(padding, 1, self.deadline_ns) if own_deadlines else self.period_ns
-        self.jitter_ns = np.where(padding, 0, self.jitter_ns)
-        self.blocking_ns = np.where(padding, 0, self.blocking_ns)
-        if self.last_region_ns is not None:
-            self.last_region_ns = np.where(padding, 1, self.last_region_ns)
-
-    def by_deadline(self, preemptive: bool) -> Int64s:
-        """int64[n_sets, n_tasks] tasks by relative deadline; no column when nothing can block."""
-        if preemptive and not self.blocked:
-            return np.zeros((1, 0), np.int64)
-        return np.argsort(self.deadline_ns, axis=1, kind="stable")
-
-    def new_results(self) -> tuple[Int64s, npt.NDArray[np.int8]]:
-        """Responses and status as they are for skipped rows."""
-        response = np.full((self.count, self.tasks), -1, np.int64)
-        return response, np.full((self.count, self.tasks), Status.OUT_OF_RANGE, np.int8)
-
-
-class _Load:
-    """Sums of wcet / period, compared with 1 exactly."""
-
-    def __init__(self, wcet_ns: Int64s, period_ns: Int64s) -> None:
-        self._wcet_ns, self._period_ns = wcet_ns, period_ns
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self._shares = wcet_ns / period_ns
-
-    def above_one(self, last: npt.NDArray[np.intp]) -> Bools:
-        """bool[n_sets, len(last)]: whether tasks 0 ... last[i] need more than the processor has."""
-        sums = np.cumsum(self._shares, axis=1)[:, last]
-        above: Bools = sums > 1.0
-        for row, column in np.argwhere(np.abs(sums - 1.0) < _NEAR):
-            above[row, column] = self._exactly_above(int(row), int(last[column]) + 1)
-        return above
-
-    def set_above_one(self) -> Bools:
-        """bool[n_sets]: whether all tasks of a set need more than the processor has."""
-        sums = self._shares.sum(axis=1)
-        above: Bools = sums > 1.0
-        for row in np.flatnonzero(np.abs(sums - 1.0) < _NEAR):
-            above[row] = self._exactly_above(int(row), self._shares.shape[1])
-        return above
-
-    def _exactly_above(self, row: int, count: int) -> bool:
-        pairs = zip(self._wcet_ns[row, :count].tolist(), self._period_ns[row, :count].tolist(), strict=True)
-        return sum((Fraction(wcet, period) for wcet, period in pairs if wcet > 0 and period > 0), Fraction(0)) > 1
-
-
-def _table(name: str, values: npt.ArrayLike, shape: tuple[int, int] | None = None) -> Int64s:
-    """`values` as int64[n_sets, n_tasks]."""
-    table = np.asarray(values)
-    if table.ndim == 1:
-        table = table[None, :]
-    if table.size == 0 and table.dtype == np.float64:
-        table = table.astype(np.int64)
-    if table.dtype.kind not in "iu" or table.dtype == np.uint64:
-        raise AnalysisNotApplicable(f"{name} has the type {table.dtype}; times are int64 nanoseconds")
-    if table.ndim != 2 or (shape is not None and table.shape != shape):
-        wanted = "[n_sets, n_tasks]" if shape is None else f"{list(shape)}, as wcet_ns has"
-        raise AnalysisNotApplicable(f"{name} has the shape {list(table.shape)}; it needs {wanted}")
-    return np.ascontiguousarray(table, np.int64)
-
-
-def _group_ends(levels: npt.ArrayLike | None, tasks: int) -> npt.NDArray[np.intp]:
-    """Index after the last task of each task's priority level."""
-    if levels is None:
-        return np.arange(1, tasks + 1)
-    level = np.asarray(levels)
-    if level.shape != (tasks,) or level.dtype.kind not in "iu" or (level[1:] < level[:-1]).any():
-        raise AnalysisNotApplicable(f"levels must be {tasks} integers that do not descend, one a column")
-    return np.searchsorted(level, level, side="right")
 
 
 def _most_steps(tasks: int) -> np.int64:

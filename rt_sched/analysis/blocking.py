@@ -35,7 +35,10 @@ def ceiling_blocking_ns(tasks: Sequence[Sections], *, suspends: Sequence[bool] |
     """
     _require_running(suspends, "the ceiling protocol blocks once only while jobs do not suspend")
     return [
-        max((s.length_ns for lower in tasks[own + 1 :] for s in lower if s.resource in _used(tasks[: own + 1])), default=0)
+        max(
+            (s.length_ns for lower in tasks[own + 1 :] for s in lower if s.resource in _used(tasks[: own + 1])),
+            default=0,
+        )
         for own in range(len(tasks))
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from rt_sched.errors import AnalysisNotApplicable
+from rt_sched.errors import AnalysisNotApplicable, RtSchedError
 
 #: Windows longer than this, about 36 years, are not followed.
 HORIZON_NS = 2**60
@@ -14,7 +14,7 @@ HORIZON_NS = 2**60
 MOST_STEPS = 1_000_000
 
 
-class NotConverged(Exception):  # noqa: N818
+class NotConverged(RtSchedError):
     """A fixed point lies beyond the horizon or was not reached in time: inconclusive, not unschedulable."""
 
 
@@ -64,6 +64,12 @@ def least_fixed_point(right_side: Callable[[int], int], start_ns: int, horizon_n
     raise NotConverged(f"no fixed point after {MOST_STEPS} steps, at a window of {window_ns} ns")
 
 
+def fixed_point_within(right_side: Callable[[int], int], start_ns: int, limit_ns: int) -> int | None:
+    """As `least_fixed_point`, None when it lies above `limit_ns`."""
+    window_ns = least_fixed_point(lambda w: w if w > limit_ns else right_side(w), start_ns)
+    return window_ns if window_ns <= limit_ns else None
+
+
 def busy_period_ns(tasks: Sequence[Timing], blocking_ns: int = 0) -> int:
     """Length of the longest busy period of all `tasks`; raises NotConverged when it does not end."""
     if utilisation(tasks) > 1:
@@ -75,7 +81,7 @@ def busy_period_ns(tasks: Sequence[Timing], blocking_ns: int = 0) -> int:
 
 
 def require_constrained(tasks: Sequence[Timing], method: str, instead: str, *, jitter: bool = False) -> None:
-    """Raise AnalysisNotApplicable for the first task that `method` does not cover: D > T, or with jitter unless allowed."""
+    """Raise AnalysisNotApplicable for the first task with D > T, or with jitter unless that is allowed."""
     for position, task in enumerate(tasks):
         if task.deadline_ns > task.period_ns:
             raise AnalysisNotApplicable(

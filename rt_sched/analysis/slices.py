@@ -90,7 +90,8 @@ def sliced_response_times(tasks: Sequence[Timing], supply: Supply) -> list[int]:
     has left, at most the longest window less 1 ns, once. Preemption by others is counted as if it were immediate.
     Arbitrary deadlines, jitter. Sufficient: the phase between releases and the cycle is taken to be the worst.
 
-    Assumes that every task may use exactly these slices. Source: Shin, Lee 2003 (supply); Tindell, Burns, Wellings 1994.
+    Assumes that every task may use exactly these slices.
+    Source: Shin, Lee 2003 (supply); Tindell, Burns, Wellings 1994 (responses).
 
     Raises NotConverged when a level needs all of its supply or more, and its window does not end within the horizon.
     """

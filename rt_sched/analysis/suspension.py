@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from rt_sched.analysis.fixed_points import Timing, least_fixed_point, require_constrained
+from rt_sched.analysis.fixed_points import Timing, fixed_point_within, require_constrained
 
 #: Suspending tasks above a level for which every choice is tried.
 _MOST_CHOICES = 10
@@ -46,8 +46,8 @@ def suspending_response_times(tasks: Sequence[Timing], suspension_ns: Sequence[i
 def suspension_as_blocking(tasks: Sequence[Timing], suspension_ns: Sequence[int]) -> list[int | None]:
     """Bounds as in Liu 2000: own suspension, and min(C, S) of every higher task, count as blocking.
 
-    Assumptions as for `suspending_response_times`, whose bounds are never above these in its choice "all delay". None
-    above the deadline. Source: Liu 2000, page 164, proven by Chen, Nelissen, Huang 2016.
+    Assumptions as for `suspending_response_times`, whose bounds are never above these. None above the deadline.
+    Source: Liu 2000, page 164, proven by Chen, Nelissen, Huang 2016.
     """
     require_constrained(tasks, "suspension as blocking", "Lower the deadline to the period.")
     responses: list[int | None] = []
@@ -90,11 +90,8 @@ def _bound(
 def _within(mine: Timing, waits_ns: int, higher: Sequence[tuple[Timing, int]]) -> int | None:
     """Least fixed point up to the deadline, None when there is none."""
     own_ns = mine.wcet_ns + mine.blocking_ns + waits_ns
-
-    def needed(window_ns: int) -> int:
-        if window_ns > mine.deadline_ns:
-            return window_ns
-        return own_ns + sum(-(-(window_ns + jitter_ns) // task.period_ns) * task.wcet_ns for task, jitter_ns in higher)
-
-    window_ns = least_fixed_point(needed, own_ns)
-    return window_ns if window_ns <= mine.deadline_ns else None
+    return fixed_point_within(
+        lambda w: own_ns + sum(-(-(w + jitter_ns) // task.period_ns) * task.wcet_ns for task, jitter_ns in higher),
+        own_ns,
+        mine.deadline_ns,
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +56,11 @@ def test_two_tasks_by_policy(scale: int) -> None:
 
 @pytest.mark.parametrize("preemptive", [True, False])
 def test_padding_and_further_rows_change_nothing(preemptive: bool) -> None:
-    rng = random.Random(5)
+    rng = np.random.default_rng(5)
     case = PREEMPTIVE[0]
     plain = fp_response_times(case["C"], case["T"], preemptive=preemptive).response_ns[0].tolist()
     for _ in range(20):
-        places = sorted(rng.sample(range(9), len(case["C"])))
+        places = np.sort(rng.permutation(9)[: len(case["C"])])
         wcet, period = np.zeros((300, 9), np.int64), np.zeros((300, 9), np.int64)
         wcet[:, places], period[:, places] = case["C"], case["T"]
         result = fp_response_times(wcet, period, preemptive=preemptive)
@@ -72,11 +71,11 @@ def test_padding_and_further_rows_change_nothing(preemptive: bool) -> None:
 
 @pytest.mark.parametrize("preemptive", [True, False])
 def test_edf_does_not_depend_on_the_order_of_tasks(preemptive: bool) -> None:
-    rng = random.Random(6)
+    rng = np.random.default_rng(6)
     wcet, period, deadline = np.array([1, 6, 3, 2]), np.array([5, 20, 31, 17]), np.array([5, 19, 40, 9])
     plain = edf_response_times(wcet, period, deadline, preemptive=preemptive).response_ns[0]
     for _ in range(10):
-        order = np.array(rng.sample(range(4), 4))
+        order = rng.permutation(4)
         again = edf_response_times(wcet[order], period[order], deadline[order], preemptive=preemptive)
         assert (again.response_ns[0] == plain[order]).all()
 

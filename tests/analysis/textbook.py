@@ -97,7 +97,7 @@ def edf_blocking(tasks: list[Task], d: int, preemptive: bool) -> int:
         if any(t.J for t in tasks):
             blocking = max(t.B for t in tasks)
         elif within:
-            blocking = max(t.B for t in tasks if max(within) == t.D)
+            blocking = max(t.B for t in tasks if t.D == max(within))
     if not preemptive:
         blocking = max([blocking, *(t.C - 1 for t in tasks if d < t.D)])
     return blocking
