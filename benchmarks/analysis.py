@@ -2,8 +2,8 @@
 
     python benchmarks/analysis.py [--sets N] [--peer-sets N] [--tasks N] [--load U] [--sweep]
 
-Task sets: loads by UUniFast, periods log-uniform in 1 ... 1000 ms on a grid of 1 us, rate-monotonic priorities, implicit
-deadlines; for the demand test deadlines are uniform in 0.6 ... 1 of the period, and most sets need the whole test.
+Task sets: loads by UUniFast, periods log-uniform in 1 ... 1000 ms on a grid of 1 us, rate-monotonic priorities,
+implicit deadlines; for the demand test deadlines are uniform in 0.6 ... 1 of the period.
 Every figure is the best of some runs after one that is not counted, all cores used. The peer analyses the first sets
 only, once; its bounds must be equal. It is not a dependency: without it only our own times are shown.
 """

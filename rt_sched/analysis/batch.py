@@ -52,13 +52,18 @@ class BatchResult:
     yields no responses. `status`: `Status` codes, int8, per task or, for such a test, per set. `schedulable`: whether
     the bound proves all deadlines met, bool, shaped like `status`; False is a proof of the contrary only as the
     function says. `violation_ns` int64[n_sets]: an interval in which more work falls due than fits, -1 for none; only
-    from `edf_schedulable`.
+    from `edf_schedulable`. With `details`, int64[n_sets, n_tasks]: `worst_job`, the number of the worst job in its busy
+    period; `worst_window_ns`, from the begin of that to 1 ns after the begin of its last region; under EDF instead
+    `worst_arrival_ns`, its arrival.
     """
 
     response_ns: Int64s
     status: npt.NDArray[np.int8]
     schedulable: Bools
     violation_ns: Int64s | None = None
+    worst_job: Int64s | None = None
+    worst_window_ns: Int64s | None = None
+    worst_arrival_ns: Int64s | None = None
 
 
 def fp_response_times(
@@ -72,6 +77,7 @@ def fp_response_times(
     classic: bool = False,
     levels: npt.ArrayLike | None = None,
     last_region_ns: npt.ArrayLike | None = None,
+    details: bool = False,
 ) -> BatchResult:
     """Worst-case response times under fixed priorities; columns in priority order, the highest first.
 
@@ -106,6 +112,7 @@ def fp_response_times(
     load = Load(wcet, sets.period_ns)
     overloaded = load.above_one(group_end - 1)
     response, status = sets.new_results()
+    jobs, windows = (np.zeros((sets.count if details else 0, sets.tasks), np.int64) for _ in range(2))
 
     def run(first: int, last: int) -> None:
         scratch = np.zeros((5, sets.tasks), np.int64)
@@ -124,12 +131,15 @@ def fp_response_times(
             np.int64(last),
             response,
             status,
-            scratch[3:4],
-            scratch[4:],
+            jobs if details else scratch[3:4],
+            windows if details else scratch[4:],
         )
 
     _in_threads(run, sets.count)
-    return BatchResult(response, status, (status == Status.OK) & (response <= sets.deadline_ns))
+    met = (status == Status.OK) & (response <= sets.deadline_ns)
+    if details:
+        return BatchResult(response, status, met, worst_job=jobs, worst_window_ns=windows)
+    return BatchResult(response, status, met)
 
 
 def edf_schedulable(
@@ -192,6 +202,8 @@ def edf_response_times(
     jitter_ns: npt.ArrayLike | None = None,
     blocking_ns: npt.ArrayLike | None = None,
     preemptive: bool = True,
+    *,
+    details: bool = False,
 ) -> BatchResult:
     """Worst-case response times under EDF. Columns in any order; arguments as for `edf_schedulable`.
 
@@ -210,6 +222,7 @@ def edf_response_times(
     region = np.ones((1, sets.tasks), np.int64) if preemptive else sets.wcet_ns
     order = sets.by_deadline(preemptive)
     response, status = sets.new_results()
+    arrivals = np.zeros((sets.count if details else 0, sets.tasks), np.int64)
 
     def run(first: int, last: int) -> None:
         scratch = np.zeros((6, sets.tasks + 1), np.int64)
@@ -229,11 +242,20 @@ def edf_response_times(
             np.int64(last),
             response,
             status,
-            scratch[5:],
+            arrivals if details else scratch[5:],
         )
 
     _in_threads(run, sets.count)
-    return BatchResult(response, status, (status == Status.OK) & (response <= sets.deadline_ns))
+    met = (status == Status.OK) & (response <= sets.deadline_ns)
+    return BatchResult(response, status, met, worst_arrival_ns=arrivals if details else None)
+
+
+def warm_up() -> None:
+    """Compile the kernels of all functions of this module into their cache, or load them from there."""
+    for preemptive in (True, False):
+        fp_response_times([[1]], [[2]], preemptive=preemptive)
+        edf_schedulable([[1]], [[2]], preemptive=preemptive)
+        edf_response_times([[1]], [[2]], preemptive=preemptive)
 
 
 def _most_steps(tasks: int) -> np.int64:

@@ -172,3 +172,17 @@ def _require_running(suspends: Sequence[bool] | None, why: str) -> None:
             raise AnalysisNotApplicable(
                 f"tasks[{position}] suspends itself; {why}. Split the task at its suspension, or analyse it as MSRP."
             )
+
+
+def region_blocking_ns(longest_region_ns: Sequence[int]) -> list[int]:
+    """Blocking by regions that cannot be preempted, per task in priority order: the longest lower one less 1 ns.
+
+    A lower job must have begun its region before. Holds for regions at fixed points and for floating ones: give it to
+    `fp_response_times`, with the last regions for fixed points, without them for floating ones.
+    Source: Bril, Lukkien, Verhaegh 2009; Baruah 2005 for floating regions.
+    """
+    blocking, longest_ns = [], 1
+    for region_ns in reversed(longest_region_ns):
+        blocking.append(longest_ns - 1)
+        longest_ns = max(longest_ns, region_ns)
+    return blocking[::-1]

@@ -11,9 +11,9 @@ def fifo_response_times(tasks: Sequence[Timing]) -> list[int]:
     """Worst-case response of each task under FIFO by release on one processor; the order of tasks does not matter.
 
     A job released r after the begin of a busy period ends when all work released up to r is done; its arrival lies up
-    to its jitter before. Every r at which some task may release is looked at, latest first: the work up to r rules out all
-    earlier instants from which it would not be a worse response. Equal releases are broken against the task. Deadlines
-    are arbitrary. Blocking does not occur. Exact up to ties.
+    to its jitter before. Every r at which some task may release is looked at, latest first: the work up to r rules out
+    all earlier instants from which it would not be a worse response. Equal releases are broken against the task.
+    Deadlines are arbitrary. Blocking does not occur. Exact up to ties.
 
     Source: George, Rivierre, Spuri 1996, section on FIFO; George, Minet 1997.
 

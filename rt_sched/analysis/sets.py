@@ -119,7 +119,8 @@ def _table(name: str, values: npt.ArrayLike, shape: tuple[int, int] | None = Non
     if table.ndim != 2 or (shape is not None and table.shape != shape):
         wanted = "[n_sets, n_tasks]" if shape is None else f"{list(shape)}, as wcet_ns has"
         raise AnalysisNotApplicable(f"{name} has the shape {list(table.shape)}; it needs {wanted}")
-    return np.ascontiguousarray(table, np.int64)
+    # Read-only arrays have a type of their own, for which kernels would be compiled again.
+    return np.require(table, np.int64, ("C", "W"))
 
 
 def group_ends(levels: npt.ArrayLike | None, tasks: int) -> npt.NDArray[np.intp]:

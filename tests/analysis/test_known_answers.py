@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rt_sched.analysis.batch import Status, edf_response_times, fp_response_times
+from rt_sched.analysis.batch import Status, edf_response_times, edf_schedulable, fp_response_times, warm_up
 from rt_sched.analysis.fifo import fifo_response_times
 from rt_sched.analysis.fixed_points import Timing
 from rt_sched.analysis.mixed_criticality import DualTiming, amc_max, amc_rtb, static_mixed_criticality
 from rt_sched.analysis.slices import supply_of_slices
 from rt_sched.analysis.suspension import suspending_response_times, suspension_as_blocking
 from rt_sched.analysis.utilisation import hyperbolic, liu_layland
+from rt_sched.kernels.rta import edf_demand, edf_response, fixed_priority
 
 PRIME = 7919
 PUBLISHED = json.loads((Path(__file__).parent / "../kernel/published_responses.json").read_text("utf-8"))
@@ -67,6 +68,33 @@ def test_padding_and_further_rows_change_nothing(preemptive: bool) -> None:
         assert (result.status == Status.OK).all()
         assert (result.response_ns[:, places] == plain).all()
         assert (np.delete(result.response_ns, places, axis=1) == 0).all()
+
+
+def test_the_worst_job_need_not_be_the_first() -> None:
+    result = fp_response_times([26, 62], [70, 100], details=True)
+    assert result.worst_job is not None
+    assert result.worst_window_ns is not None
+    assert (result.worst_job[0].tolist(), result.worst_window_ns[0].tolist()) == ([0, 4], [26, 518])
+    edf = edf_response_times([1, 6], [5, 10], [5, 9], details=True)
+    assert edf.worst_arrival_ns is not None
+    assert edf.worst_arrival_ns[0].tolist() == [4, 0]
+
+
+def test_compiled_versions_do_not_depend_on_the_callers_arguments() -> None:
+    warm_up()
+    kernels = (fixed_priority.respond, edf_demand.demand_test, edf_response.respond)
+    before = [len(kernel.signatures) for kernel in kernels]
+    given = (np.array([[1, 2]]), np.array([[5, 9]], np.int32), np.asfortranarray([[5, 9]]), np.array([[0, 1]]))
+    for preemptive in (True, False):
+        for details in (True, False):
+            fp_response_times(*given, preemptive=preemptive, details=details)
+            edf_response_times(*given, preemptive=preemptive, details=details)
+        edf_schedulable(*given, preemptive=preemptive)
+    fp_response_times(*given, last_region_ns=[[1, 1]], levels=[0, 0])
+    for table in given:
+        table.flags.writeable = False
+    fp_response_times(*given)
+    assert [len(kernel.signatures) for kernel in kernels] == before
 
 
 @pytest.mark.parametrize("preemptive", [True, False])

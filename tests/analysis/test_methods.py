@@ -15,10 +15,12 @@ from rt_sched.analysis.blocking import (
     ceiling_blocking_ns,
     inheritance_blocking_ns,
     msrp_terms,
+    region_blocking_ns,
     srp_blocking_ns,
 )
 from rt_sched.analysis.fifo import fifo_response_times
 from rt_sched.analysis.fixed_points import NotConverged, Timing, least_fixed_point
+from rt_sched.analysis.global_tests import global_edf_response_times, global_fp_response_times
 from rt_sched.analysis.mixed_criticality import DualTiming, amc_max, amc_rtb
 from rt_sched.analysis.slices import Supply, sliced_response_times
 from rt_sched.analysis.suspension import suspending_response_times, suspension_as_blocking
@@ -137,6 +139,19 @@ def test_inheritance_blocks_once_a_task_or_once_a_resource() -> None:
     chained = [[Section(0, 3)], [Section(0, 4, inside=(1,))], [Section(1, 7)]]
     assert inheritance_blocking_ns(chained) == [11, 7, 0]
     assert ceiling_blocking_ns(chained) == [4, 7, 0]
+
+
+def test_a_lower_region_blocks_for_one_less() -> None:
+    assert region_blocking_ns([9, 4, 7, 1]) == [6, 6, 0, 0]
+    assert region_blocking_ns([]) == []
+
+
+def test_two_cores_run_two_tasks_at_once() -> None:
+    tasks = [Timing(2, 4, 4), Timing(3, 5, 5), Timing(2, 10, 10)]
+    assert global_fp_response_times(tasks[:2], 2) == [2, 3]
+    assert global_edf_response_times(tasks[:2], 2) == [2, 3]
+    assert global_fp_response_times(tasks, 2)[2] == global_fp_response_times([*tasks, Timing(9, 9, 9)], 2)[2]
+    assert global_fp_response_times([*tasks, Timing(9, 9, 9), Timing(1, 90, 90)], 2)[3:] == [None, None]
 
 
 def test_msrp_spins_once_a_processor() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,8 +12,10 @@ import pytest
 from textbook import Task, busy_period
 
 from rt_sched.analysis.batch import BatchResult, Status, edf_response_times, edf_schedulable, fp_response_times
+from rt_sched.analysis.blocking import region_blocking_ns
 from rt_sched.analysis.fifo import fifo_response_times
 from rt_sched.analysis.fixed_points import Timing
+from rt_sched.analysis.global_tests import global_edf_response_times, global_fp_response_times
 from rt_sched.analysis.mixed_criticality import DualTiming, amc_max, amc_rtb
 from rt_sched.analysis.slices import sliced_response_times, supply_of_slices
 from rt_sched.analysis.suspension import suspending_response_times
@@ -275,3 +278,68 @@ def test_mixed_criticality() -> None:
                 judged += 1
     assert judged > 30
     assert switched > 5
+
+
+def test_fixed_preemption_points() -> None:
+    rng = np.random.default_rng(31)
+    attained = total = tighter = 0
+    for seed in range(80):
+        tasks = settled(rng, 0.9)
+        points = [sorted({int(rng.integers(1, t.C)) for _ in range(2)}) if t.C > 1 else [] for t in tasks]
+        regions = [[b - a for a, b in itertools.pairwise([0, *cut, t.C])] for cut, t in zip(points, tasks, strict=True)]
+        blocking = region_blocking_ns([max(parts) for parts in regions])
+        last = [[parts[-1] for parts in regions]]
+        fixed = bounds(fp_response_times, tasks, blocking_ns=[blocking], last_region_ns=last)
+        floating = bounds(fp_response_times, tasks, blocking_ns=[blocking])
+        good = fixed.status[0] == Status.OK
+        assert good[-1]
+        more = [{"preemption_points_ns": tuple(cut)} for cut in points]
+        for longest in range(len(tasks)):
+            cpu = ProcessorRow("cpu", Policy.FIXED_PRIORITY, True)
+            offsets = [0 if k == longest else 1 for k in range(len(tasks))]
+            if longest == 0:
+                offsets = [int(rng.integers(0, task.T)) for task in tasks]
+            seen = np.array(worst(tasks, cpu, offsets, 2000, more, seed))
+            assert (seen <= fixed.response_ns[0])[good].all()
+            assert (seen <= floating.response_ns[0])[good].all()
+            attained += int((seen == fixed.response_ns[0])[good].sum())
+            total += int(good.sum())
+        tighter += int((fixed.response_ns < floating.response_ns).sum())
+    assert attained > total // 3
+    assert tighter > 10
+
+
+@pytest.mark.parametrize("policy", [Policy.FIXED_PRIORITY, Policy.EDF])
+def test_global_bounds(policy: Policy) -> None:
+    rng = np.random.default_rng(32)
+    analyse = global_fp_response_times if policy is Policy.FIXED_PRIORITY else global_edf_response_times
+    judged = close = 0
+    for seed in range(150):
+        tasks = [task for task in random_set(rng, 1.3, 7) if task.C <= task.T]
+        tasks = [replace(task, D=int(rng.integers(task.C, task.T + 1))) for task in tasks]
+        found = analyse([Timing(t.C, t.T, t.D) for t in tasks], 2)
+        cpu = ProcessorRow("cpu", policy, True, cores=2)
+        offsets = [int(rng.integers(0, task.T)) for task in tasks] if seed % 2 else [0] * len(tasks)
+        if policy is Policy.EDF and None in found:
+            continue
+        seen = worst(tasks, cpu, offsets, 3000)
+        for response, bound in zip(seen, found, strict=True):
+            if bound is not None:
+                assert response <= bound
+                judged += 1
+                close += 2 * response >= bound
+    assert judged > 80
+    assert close > judged // 2
+
+
+def test_one_core_is_no_better_globally() -> None:
+    rng = np.random.default_rng(33)
+    equal = 0
+    for _ in range(60):
+        tasks = [replace(task, D=task.T) for task in settled(rng, 0.7)]
+        found = global_fp_response_times([Timing(t.C, t.T, t.D) for t in tasks], 1)
+        exact = bounds(fp_response_times, tasks).response_ns[0].tolist()
+        for bound, response in zip(found, exact, strict=True):
+            assert bound is None or bound >= response
+            equal += bound == response
+    assert equal > 60

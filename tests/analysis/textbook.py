@@ -93,11 +93,11 @@ def edf_blocking(tasks: list[Task], d: int, preemptive: bool) -> int:
     """Longest hold-up of a deadline d by a job with a later one."""
     blocking = 0
     if any(t.B for t in tasks):
-        within = [t.D for t in tasks if t.D <= d]
+        within = [t.D for t in tasks if d >= t.D]
         if any(t.J for t in tasks):
             blocking = max(t.B for t in tasks)
         elif within:
-            blocking = max(t.B for t in tasks if t.D == max(within))
+            blocking = max(t.B for t in tasks if max(within) == t.D)
     if not preemptive:
         blocking = max([blocking, *(t.C - 1 for t in tasks if d < t.D)])
     return blocking
