@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import textbook
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import arrays, task_sets
 
@@ -18,7 +18,7 @@ EXAMPLES = settings(max_examples=150, deadline=None)
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets whose busy period never ends are given up early."""
-    monkeypatch.setattr(batch, "MOST_STEPS", 2**15)
+    monkeypatch.setattr(batch, "MOST_STEPS", 2**21)
 
 
 def _check(result: batch.BatchResult, expected: list[int | None]) -> None:
@@ -27,6 +27,12 @@ def _check(result: batch.BatchResult, expected: list[int | None]) -> None:
             assert (response, status != Status.OK) == (-1, True)
         else:
             assert (response, status) == (wanted, Status.OK)
+
+
+def _assume_short(tasks: list[textbook.Task], preemptive: bool, most: int) -> None:
+    """Leave out sets whose busy period ends so late that the plain oracle, which looks at every instant, takes long."""
+    if textbook.load(tasks) <= 1:
+        assume((textbook.edf_limit(tasks, preemptive) or 0) <= most)
 
 
 @EXAMPLES
@@ -66,6 +72,7 @@ def test_edf_demand(tasks: list[textbook.Task], preemptive: bool) -> None:
     if textbook.load(tasks) > 1:
         assert (result.status[0], bool(result.schedulable[0])) == (Status.UNBOUNDED, False)
         return
+    _assume_short(tasks, preemptive, 5000)
     first = textbook.edf_first_violation(tasks, preemptive)
     if first is None:
         assert result.status[0] != Status.OK or result.violation_ns[0] >= 0
@@ -84,5 +91,6 @@ def test_edf_demand(tasks: list[textbook.Task], preemptive: bool) -> None:
 @EXAMPLES
 @given(tasks=task_sets(), preemptive=st.booleans())
 def test_edf_responses(tasks: list[textbook.Task], preemptive: bool) -> None:
+    _assume_short(tasks, preemptive, 600)
     expected = [textbook.edf_response(i, tasks, preemptive) for i in range(len(tasks))]
     _check(edf_response_times(**arrays(tasks), preemptive=preemptive), expected)
