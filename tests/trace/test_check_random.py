@@ -61,6 +61,7 @@ def test_silent_on_single_features(feature: Feature | None) -> None:
         pytest.param(34143, id="a job of a better key becomes ready when the one before it is skipped"),
         pytest.param(40915, id="a job loses its core at once to one that inherits a key in the next round"),
         pytest.param(41344, id="a slice's own job takes its core back and waits at once"),
+        pytest.param(63625, id="a job that spun locks and unlocks at one executed time and is then preempted"),
     ],
 )
 def test_silent_on_rare_instants(seed: int) -> None:
