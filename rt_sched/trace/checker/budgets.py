@@ -139,11 +139,14 @@ def _concerned(history: History, index: int, budget_ns: int | None, told: dict[i
 
 
 def _free_from(locks: LockHistory, job: int, at_ns: int) -> int:
-    """First instant from `at_ns` on at which the job, after unlocking and locking, neither holds a lock nor spins."""
+    """First instant from `at_ns` on in whose phase 4 the job neither holds a lock nor spins.
+
+    What it unlocks as soon as it is dispatched, it unlocks after phase 4: then that is the next nanosecond.
+    """
     for begin_ns, end_ns in sorted([*locks.holding.get(job, ()), *locks.fixed.get(job, ())]):
         if begin_ns <= at_ns < end_ns:
             at_ns = end_ns
-    return at_ns
+    return at_ns + int((job, at_ns) in locks.unlocked_at_once)
 
 
 def _actions(history: History, index: int, task: TaskRow, locks: LockHistory, found: Findings) -> None:
