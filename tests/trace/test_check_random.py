@@ -75,6 +75,12 @@ def test_a_budget_is_looked_at_after_the_instant_of_an_unlock_at_dispatch() -> N
     assert [str(violation) for violation in check_trace(trace).violations] == []
 
 
+def test_a_job_that_became_the_oldest_before_its_processor_switched_to_high() -> None:
+    some = {Feature.CORES, Feature.POINTS, Feature.SECTIONS, Feature.FREQUENCY}
+    trace = run(709112, frozenset(some | {Feature.MSRP, Feature.BUDGETS, Feature.DEADLINES, Feature.CRITICALITY}))
+    assert [str(violation) for violation in check_trace(trace).violations] == []
+
+
 def corrupted(trace: Trace, table: str, column: str, row: int, step: int) -> Trace | None:
     """The trace with one number changed: a flag turned, any other moved by `step`; None for an empty table."""
     rows = getattr(trace, table)

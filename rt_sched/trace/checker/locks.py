@@ -30,7 +30,7 @@ class LockHistory:
     another round. `in_rounds`: job and instant, with the keys that the job had in the rounds before the last one;
     NO_KEY when it was not even ready then. `unlocked_at_once`: jobs that unlocked as soon as they got a core, and when.
     `from_dead`: jobs that were granted a lock of a lost processor's job, before the mode changes of that instant, and
-    when.
+    when. `locked_late`: jobs whose outermost section began after phase 4, and when.
     """
 
     keys: dict[int, KeySteps] = field(default_factory=dict)
@@ -41,6 +41,7 @@ class LockHistory:
     in_rounds: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
     unlocked_at_once: set[tuple[int, int]] = field(default_factory=set)
     from_dead: set[tuple[int, int]] = field(default_factory=set)
+    locked_late: set[tuple[int, int]] = field(default_factory=set)
 
     def held_at(self, job: int, time_ns: int) -> bool:
         """Whether a job holds a lock from an instant on."""
@@ -204,6 +205,8 @@ class _Sweep:
         self._owner[resource] = job
         if not self._held[job]:
             self._outer_ns[job] = time_ns
+            if self._dispatched_ns == time_ns:
+                self.result.locked_late.add((job, time_ns))
         self._held[job].append(resource)
         self._since.setdefault((job, resource), time_ns)
         self.acted[job].append(("lock", time_ns, resource))
