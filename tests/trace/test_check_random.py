@@ -61,10 +61,24 @@ def test_silent_on_single_features(feature: Feature | None) -> None:
         pytest.param(34143, id="a job of a better key becomes ready when the one before it is skipped"),
         pytest.param(40915, id="a job loses its core at once to one that inherits a key in the next round"),
         pytest.param(41344, id="a slice's own job takes its core back and waits at once"),
+        pytest.param(63625, id="a job that spun locks and unlocks at one executed time and is then preempted"),
+        pytest.param(80868, id="a job is granted a dead owner's lock at the instant at which its task is removed"),
     ],
 )
 def test_silent_on_rare_instants(seed: int) -> None:
     assert [str(violation) for violation in check_trace(run(seed, ALL_FEATURES)).violations] == []
+
+
+def test_a_budget_is_looked_at_after_the_instant_of_an_unlock_at_dispatch() -> None:
+    some = {Feature.SECTIONS, Feature.SLICES, Feature.TABLES, Feature.FREQUENCY, Feature.BUDGETS}
+    trace = run(303818, frozenset(some | {Feature.DEADLINES, Feature.MODES, Feature.POINTS}))
+    assert [str(violation) for violation in check_trace(trace).violations] == []
+
+
+def test_a_job_that_became_the_oldest_before_its_processor_switched_to_high() -> None:
+    some = {Feature.CORES, Feature.POINTS, Feature.SECTIONS, Feature.FREQUENCY}
+    trace = run(709112, frozenset(some | {Feature.MSRP, Feature.BUDGETS, Feature.DEADLINES, Feature.CRITICALITY}))
+    assert [str(violation) for violation in check_trace(trace).violations] == []
 
 
 def corrupted(trace: Trace, table: str, column: str, row: int, step: int) -> Trace | None:

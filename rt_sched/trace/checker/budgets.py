@@ -50,7 +50,9 @@ def _goes_with_others(history: History, job: int, oldest_ns: int) -> bool:
         return False
     if history.trace.jobs.arrival_ns[job] == oldest_ns:
         return False
-    together = (Rule.MODES, Rule.CRITICALITY)
+    # In phase 4 one that completed has gone before.
+    completed = history.trace.jobs.status[history.before[job]] == JobStatus.COMPLETED
+    together = (Rule.MODES,) if completed else (Rule.MODES, Rule.CRITICALITY)
     return any(
         rule in together and at_ns == oldest_ns for at_ns, _, rule in abort_causes(history, job, deadlines=False)
     )
@@ -139,11 +141,15 @@ def _concerned(history: History, index: int, budget_ns: int | None, told: dict[i
 
 
 def _free_from(locks: LockHistory, job: int, at_ns: int) -> int:
-    """First instant from `at_ns` on at which the job, after unlocking and locking, neither holds a lock nor spins."""
+    """First instant from `at_ns` on in whose phase 4 the job neither holds a lock nor spins.
+
+    What it unlocks as soon as it is dispatched, it unlocks after phase 4: then that is the next nanosecond.
+    """
     for begin_ns, end_ns in sorted([*locks.holding.get(job, ()), *locks.fixed.get(job, ())]):
-        if begin_ns <= at_ns < end_ns:
+        late = begin_ns == at_ns and (job, at_ns) in locks.locked_late
+        if begin_ns <= at_ns < end_ns and not late:
             at_ns = end_ns
-    return at_ns
+    return at_ns + int((job, at_ns) in locks.unlocked_at_once)
 
 
 def _actions(history: History, index: int, task: TaskRow, locks: LockHistory, found: Findings) -> None:

@@ -91,7 +91,11 @@ def _endangered(history: History) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def _due_ns(locks: LockHistory, job: int, at_ns: int, phase: int) -> int:
     """When a job that is to be aborted goes: at once, or when it has released the locks that it holds."""
     for begin_ns, end_ns in locks.holding.get(job, ()):
-        if (begin_ns < at_ns <= end_ns) if phase == _FIRST else (begin_ns <= at_ns < end_ns):
+        if phase == _FIRST:
+            held = begin_ns < at_ns <= end_ns or (begin_ns == at_ns and (job, at_ns) in locks.from_dead)
+        else:
+            held = begin_ns <= at_ns < end_ns
+        if held:
             return end_ns
     return at_ns
 

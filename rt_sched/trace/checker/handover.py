@@ -59,7 +59,7 @@ def check_stops(
         core = int(slices.processor[place])
         where, who = history.core_name(core), history.job_name(job)
         task = history.task_row(job)
-        if slices.kind[place] == SliceKind.SPIN or locks.fixed_at(job, at_ns):
+        if locks.fixed_at(job, at_ns):
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core from an msrp request to the unlock")
         elif slices.kind[place] == SliceKind.SWITCH and not _prefix_over(history, place):
             found.add(Rule.PREEMPTION, at_ns, where, f"{who} keeps the core during its switch cost")
@@ -81,7 +81,10 @@ def check_stops(
         else:
             mine = key_at(locks.keys.get(job), int(own[job]), at_ns)
             theirs = key_at(locks.keys.get(winner), int(own[winner]), at_ns)
-            if theirs >= mine and (row, at_ns) not in brief:
+            # What they had in another round of this instant counts as well.
+            worst = max([mine, *locks.in_rounds.get((job, at_ns), ())])
+            best = min([theirs, *locks.in_rounds.get((winner, at_ns), ())])
+            if best >= worst and (row, at_ns) not in brief:
                 text = f"{who} (key {mine}) keeps the core: {history.job_name(winner)} (key {theirs}) is not better"
                 found.add(Rule.PREEMPTION, at_ns, where, text)
 

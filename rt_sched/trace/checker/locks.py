@@ -29,6 +29,8 @@ class LockHistory:
     A job that gets a core in phase 6 may lock, wait or unlock there at once, after which others are dispatched in
     another round. `in_rounds`: job and instant, with the keys that the job had in the rounds before the last one;
     NO_KEY when it was not even ready then. `unlocked_at_once`: jobs that unlocked as soon as they got a core, and when.
+    `from_dead`: jobs that were granted a lock of a lost processor's job, before the mode changes of that instant, and
+    when. `locked_late`: jobs whose outermost section began after phase 4, and when.
     """
 
     keys: dict[int, KeySteps] = field(default_factory=dict)
@@ -38,6 +40,8 @@ class LockHistory:
     fixed: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     in_rounds: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
     unlocked_at_once: set[tuple[int, int]] = field(default_factory=set)
+    from_dead: set[tuple[int, int]] = field(default_factory=set)
+    locked_late: set[tuple[int, int]] = field(default_factory=set)
 
     def held_at(self, job: int, time_ns: int) -> bool:
         """Whether a job holds a lock from an instant on."""
@@ -81,6 +85,8 @@ class _Sweep:
         #: Instant at which dispatched jobs have begun to act, and when each job was granted what it waited for.
         self._dispatched_ns = -1
         self._granted_ns: dict[int, int] = {}
+        #: Per resource when its owner died.
+        self._died_ns: dict[int, int] = {}
         self._owner_keys: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
         users = [
             [task for task in history.setup.tasks if any(section.resource == r for section in task.sections)]
@@ -191,12 +197,16 @@ class _Sweep:
                 self._granted_ns[job] = time_ns
                 if self._dispatched_ns == time_ns:
                     self.result.in_rounds[job, time_ns].append(NO_KEY)
+            if self._died_ns.get(resource) == time_ns:
+                self.result.from_dead.add((job, time_ns))
         elif waiters:
             self._say(time_ns, name, f"{who} waits behind {self._history.job_name(waiters[0])}")
         self._granting.pop(resource, None)
         self._owner[resource] = job
         if not self._held[job]:
             self._outer_ns[job] = time_ns
+            if self._dispatched_ns == time_ns:
+                self.result.locked_late.add((job, time_ns))
         self._held[job].append(resource)
         self._since.setdefault((job, resource), time_ns)
         self.acted[job].append(("lock", time_ns, resource))
@@ -216,6 +226,7 @@ class _Sweep:
                 self._say(time_ns, name, "no owner could die: the lock is free")
                 return
             job = owner
+            self._died_ns[resource] = time_ns
             if self._history.end_ns[job] != time_ns:
                 self._say(time_ns, name, f"{self._history.job_name(job)} keeps the lock: it has not ended")
         elif owner != job:
