@@ -8,14 +8,16 @@ from pathlib import Path
 
 
 def compile_all(say: Callable[[str], None]) -> None:
-    """Compiles the scheduling kernels and those of the LiDAR stages; `say` gets a line before and after."""
+    """Compiles the kernels of scheduling, analysis and LiDAR stages; `say` gets a line before and after."""
     say("compiling kernels (once per installation) ...")
     began = time.monotonic()
     from pipelines.lidar import Cluster, Preprocess
     from rt_sched import kernels
+    from rt_sched.analysis import batch
     from rt_sched.ports import StageContext
 
     kernels.warm_up()
+    batch.warm_up()
     for stage in (Preprocess(), Cluster()):
         stage.start(StageContext(task="compile", base_dir=Path()))
     say(f"compiled in {time.monotonic() - began:.1f} s")

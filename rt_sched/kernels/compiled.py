@@ -17,13 +17,15 @@ from typing import Any
 
 from numba import njit
 
+from rt_sched.kernels.numba_cache import CACHE
+
 #: No function divides by zero: ranges are checked before, so no division needs a way out.
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
 
 #: Functions that only other kernels call need no way in from Python, which takes long to compile.
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
-entry = njit(cache=True, **_OPTIONS)
+entry = njit(cache=CACHE, **_OPTIONS)
 part = njit(forceinline=True, **_INNER)
 #: A small function of plain numbers, which Python may call as well.
 number = njit(forceinline=True, **_OPTIONS)
