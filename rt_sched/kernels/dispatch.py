@@ -10,6 +10,7 @@ from rt_sched.kernels.cores import leave
 from rt_sched.kernels.jobs import end_head_job, inputs_complete, read_inputs
 from rt_sched.kernels.program import begin_executing
 from rt_sched.kernels.tables import (
+    CHECK_LATE,
     EVENT_LOW,
     EVENT_PREEMPT,
     EVENT_RESUME,
@@ -202,6 +203,15 @@ def _put(m, processor, core, task):
     else:
         m.cores[core]["doing"] = SLICE_EXECUTE
         begin_executing(m, task)
+        if m.jobs[job]["executed_ns"] >= state["enforce_ns"] and state["held"] == 0 and state["fixed"] == 0:
+            _check_later(m, task)
+
+
+@routine
+def _check_later(m, task):
+    """A job whose budget is used up has released its last lock after phase 4: the next nanosecond looks at it."""
+    m.tasks[task]["check"] = CHECK_LATE
+    m.clock[0]["late_checks"] += 1
 
 
 @routine

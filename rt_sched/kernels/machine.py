@@ -21,6 +21,7 @@ from rt_sched.kernels.spans import begin_spans, end_entries
 from rt_sched.kernels.tables import (
     ABORT,
     ADVANCED,
+    CHECK_LATE,
     COMPLETED,
     ENDED,
     EVENT_COMPLETE,
@@ -64,6 +65,8 @@ def _next_instant(m):
     clock["rest_min_ns"] = _earliest(m.timers, 3 * count, len(m.timers))
     instant_ns = min(clock["progress_min_ns"], clock["deadline_min_ns"])
     instant_ns = min(instant_ns, clock["arrival_min_ns"], clock["rest_min_ns"])
+    if clock["late_checks"] > 0:
+        instant_ns = min(instant_ns, clock["now_ns"] + 1)
     if clock["next_sample"] < len(m.samples):
         instant_ns = min(instant_ns, m.samples[clock["next_sample"]]["arrival_ns"])
     if clock["next_change"] < len(m.changes):
@@ -214,6 +217,18 @@ def _check_all_budgets(m):
     for task in range(len(m.tasks)):
         if m.tasks[task]["check"] == 1:
             check_budgets(m, task)
+
+
+@routine
+def _take_up_late_checks(m):
+    """Have budgets checked that were used up when dispatch released the last lock, at the instant before this one."""
+    m.clock[0]["late_checks"] = 0
+    for task in range(len(m.tasks)):
+        if m.tasks[task]["check"] == CHECK_LATE:
+            if executes(m, task):
+                settle(m, task)
+            m.tasks[task]["check"] = 1
+            m.clock[0]["checks"] += 1
 
 
 @routine
@@ -394,6 +409,8 @@ def _entry(sources):
             if not _room_for_instant(m, instant_ns):
                 return FULL
             time["now_ns"] = instant_ns
+            if time["late_checks"] > 0:
+                _take_up_late_checks(m)
             if time["next_change"] < len(changes):
                 make_changes(m)
             while True:

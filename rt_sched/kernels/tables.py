@@ -107,6 +107,9 @@ HOLD_RELEASE, HOLD_SUSPENDED, HOLD_LOCK, HOLD_BUDGET, HOLD_ON_CORE, HOLD_NO_JOB 
 #: What `machine.advance` returns.
 ADVANCED, REACHED, ENDED, FULL = _codes(4)
 
+#: Value of `check` in a task.
+CHECK_LATE = 2
+
 #: Points of a demand profile: quantiles 0/32, 1/32 ... 32/32.
 QUANTILES = 33
 
@@ -119,7 +122,8 @@ def _record(*names: str) -> np.dtype[np.void]:
 #: per task and begin at 0, n, 2 n. `burst`: most jobs of a task that arrive together. `log_room`: most rows of the log
 #: that one instant needs beside those of its new jobs. `..._min_ns`: earliest timer of a section at this instant.
 #: `checks`, `spins_ended`, `deliveries`, `pending`: how many tasks have budgets to look at, spinning jobs have got
-#: their lock, messages may activate jobs, and processors are to be dispatched.
+#: their lock, messages may activate jobs, and processors are to be dispatched. `late_checks`: how many tasks have
+#: budgets to look at one nanosecond later.
 CLOCK = np.dtype(
     [
         ("horizon_ns", np.int64),
@@ -142,6 +146,7 @@ CLOCK = np.dtype(
         ("next_change", np.int64),
         ("active_jobs", np.int64),
         ("checks", np.int64),
+        ("late_checks", np.int64),
         ("spins_ended", np.int64),
         ("deliveries", np.int64),
         ("pending", np.int64),
@@ -216,7 +221,7 @@ CORE = _record("processor", "running", "doing", "since_ns")
 #: `held`: locks it holds; `fixed`: msrp locks it holds or spins for; `waits_for`, `request`: resource and order of the
 #: request; `doomed`: to be aborted when it holds no lock; `enforced`: whether
 #: its overrun action has happened; `in_slice`: whether the present time slice is its own;
-#: `check`: whether phase 4 looks at its budgets.
+#: `check`: whether phase 4 looks at its budgets, CHECK_LATE when it does so from the next nanosecond on.
 #: `special`: whether arrivals need `jobs._arrive_specially`.
 #: State of the task: `server_ns`, `credit_ns`: deadline and budget of the server that throttles it under EDF, else
 #: number of the arrival that pays, and what is left of it.

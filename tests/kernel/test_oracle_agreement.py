@@ -1,12 +1,15 @@
 """The kernel agrees with the tick-by-tick oracle on random systems, job by job, in bulk and stepped."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from agreement import disagreement
 from features_met import as_table, lacking
 from kernel_systems import ALL_FEATURES, Feature, random_system
 from oracle import simulate
+
+from rt_sched.lowering.machine_input import OverrunAction
 
 BLOCKS, PER_BLOCK = 10, 100
 
@@ -29,3 +32,33 @@ def test_random_systems_met_every_feature_often_enough() -> None:
         met.update(simulate(random_system(seed, ALL_FEATURES)).met)
     print(as_table(met, BLOCKS * PER_BLOCK))
     assert lacking(met, BLOCKS * PER_BLOCK) == {}
+
+
+#: Systems in which a job with its budget used up gets a lock, and releases it in phase 6 at the same executed time.
+LATE_RELEASES = [(505475, 0), (514511, 1), (516235, 0)]
+
+
+@pytest.mark.parametrize("action", [OverrunAction.ABORT, OverrunAction.THROTTLE, OverrunAction.SKIP_NEXT])
+@pytest.mark.parametrize(("seed", "index"), LATE_RELEASES)
+def test_budget_used_up_is_enforced_after_a_release_in_dispatch(seed: int, index: int, action: OverrunAction) -> None:
+    given = random_system(seed, {Feature.SECTIONS, Feature.FREQUENCY, Feature.BUDGETS, Feature.CORES})
+    tasks = list(given.tasks)
+    separation_ns = tasks[index].separation_ns
+    if action == OverrunAction.THROTTLE and not separation_ns:
+        separation_ns = 5
+    tasks[index] = replace(tasks[index], overrun_action=action, separation_ns=separation_ns)
+    assert disagreement(replace(given, tasks=tuple(tasks))) is None
+
+
+def test_budget_used_up_is_enforced_after_a_release_in_dispatch_on_a_system_as_drawn() -> None:
+    features = {
+        Feature.CORES,
+        Feature.POINTS,
+        Feature.SECTIONS,
+        Feature.FREQUENCY,
+        Feature.MSRP,
+        Feature.BUDGETS,
+        Feature.DEADLINES,
+        Feature.CRITICALITY,
+    }
+    assert disagreement(random_system(706454, features)) is None
