@@ -2,8 +2,16 @@
 
 from rt_sched.messages.canonical import canonical_digest
 from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, SensorView
-from rt_sched.messages.perception import Boxes3D, Detections2D, EgoMotion, Tensor, TrackedObjects
-from rt_sched.messages.sensor import CameraImage, EncodedImage, ImuSample, PointCloud
+from rt_sched.messages.perception import (
+    Boxes3D,
+    Detections2D,
+    EgoMotion,
+    MotionHistory,
+    MotionState,
+    Tensor,
+    TrackedObjects,
+)
+from rt_sched.messages.sensor import CameraImage, Deskew, EncodedImage, ImuSample, PointCloud
 
 __all__ = [
     "ArbiterDecision",
@@ -11,10 +19,13 @@ __all__ = [
     "Boxes3D",
     "CameraImage",
     "Command",
+    "Deskew",
     "Detections2D",
     "EgoMotion",
     "EncodedImage",
     "ImuSample",
+    "MotionHistory",
+    "MotionState",
     "PointCloud",
     "SensorView",
     "Tensor",

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rt_sched.messages.control import SensorView
+from rt_sched.messages.sensor import Deskew
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +61,10 @@ class Boxes3D:
 
     `centers_m`: float32[n, 3], `sizes_m`: float32[n, 3] (length, width, height), `yaws_rad`: float32[n],
     `num_points`: int32[n]. All in the LiDAR frame named by `frame_id`.
+    `labels`: one word per box, () where boxes are not classified. `ground_z_m`: float32[n], height of the ground under
+    each box. `time_offset_ns`: int32[n], mean instant of the box's points since `capture_time_ns`; where `deskew` is
+    FULL a moving object still lies where it was at that instant, seen from the vehicle at `capture_time_ns`.
+    Both are None where they are not known.
     """
 
     capture_time_ns: int
@@ -68,12 +73,53 @@ class Boxes3D:
     sizes_m: npt.NDArray[np.float32]
     yaws_rad: npt.NDArray[np.float32]
     num_points: npt.NDArray[np.int32]
+    labels: tuple[str, ...] = ()
+    ground_z_m: npt.NDArray[np.float32] | None = None
+    time_offset_ns: npt.NDArray[np.int32] | None = None
+    deskew: Deskew = Deskew.RAW
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotionHistory:
+    """How the vehicle moved lately, interval by interval, without a gap.
+
+    `time_ns`: int64[k + 1], ascending, the bounds of the intervals. Over interval i, in the axes of the vehicle at
+    its start: `turn_rad`: float64[k, 3], rotation vector; `move_m`: float64[k, 3], way of the vehicle's origin. The
+    way rests on the speed estimate and means something only where `EgoMotion.speed_m_s` is known.
+    """
+
+    time_ns: npt.NDArray[np.int64]
+    turn_rad: npt.NDArray[np.float64]
+    move_m: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotionState:
+    """Where inertial navigation puts the vehicle, and how sure that is (one standard deviation).
+
+    World: z up, x along the vehicle's first heading, origin where the epoch began. `orientation_wxyz` turns
+    vehicle axes into world axes. Biases are those of the sensors, in vehicle axes.
+    """
+
+    orientation_wxyz: tuple[float, float, float, float]
+    velocity_m_s: tuple[float, float, float]
+    position_m: tuple[float, float, float]
+    gyro_bias_rad_s: tuple[float, float, float]
+    accelerometer_bias_m_s2: tuple[float, float, float]
+    tilt_sigma_rad: float
+    heading_sigma_rad: float
+    velocity_sigma_m_s: float
+    position_sigma_m: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EgoMotion:
     """Motion of the vehicle from the IMU: yaw rate in rad/s, forward acceleration in m/s^2, and the integral of both
-    since start: heading in rad and change of forward speed in m/s."""
+    since start: heading in rad and change of forward speed in m/s.
+
+    `speed_m_s`: forward speed, None while no standstill has told it or its uncertainty has grown too large.
+    `at_rest`: the vehicle stands. `flags`: what was wrong with the samples behind this message, in words.
+    """
 
     capture_time_ns: int
     frame_id: str
@@ -81,6 +127,11 @@ class EgoMotion:
     forward_acceleration_m_s2: float
     heading_rad: float
     speed_change_m_s: float
+    speed_m_s: float | None = None
+    at_rest: bool = False
+    flags: tuple[str, ...] = ()
+    state: MotionState | None = None
+    history: MotionHistory | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ x forward, y left, z up for LiDAR and IMU. Arrays are read-only by contract.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +43,28 @@ class CameraImage:
     recorded_width: int
 
 
+class Deskew(str, Enum):
+    """What was done about the vehicle's motion during a sweep.
+
+    RAW: nothing, each point is where it was at its own instant. FULL: points that stand still are where they were at
+    the sweep's capture time. ROTATION: only the vehicle's turning is undone, its speed was not known. NO_TIMES,
+    NO_MOTION: nothing could be done, for want of per-point times, or of ego motion over the whole sweep.
+    """
+
+    RAW = "raw"
+    FULL = "full"
+    ROTATION = "rotation"
+    NO_TIMES = "no_times"
+    NO_MOTION = "no_motion"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PointCloud:
     """One LiDAR sweep. Only finite points; order as recorded.
 
     `xyz_m`: float32[n, 3]; `intensity`: float32[n] (zeros when not recorded);
     `ring`: uint16[n] or None; `time_offset_ns`: int32[n] since capture_time_ns, or None.
+    `ground_z_m`: float32[n], height of the ground below each point in the same frame, None before it is known.
     """
 
     capture_time_ns: int
@@ -57,6 +74,8 @@ class PointCloud:
     ring: npt.NDArray[np.uint16] | None = None
     time_offset_ns: npt.NDArray[np.int32] | None = None
     dropped_points: int = 0
+    ground_z_m: npt.NDArray[np.float32] | None = None
+    deskew: Deskew = Deskew.RAW
 
 
 @dataclass(frozen=True, slots=True, eq=False)
