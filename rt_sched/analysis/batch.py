@@ -77,6 +77,7 @@ def fp_response_times(
     classic: bool = False,
     levels: npt.ArrayLike | None = None,
     last_region_ns: npt.ArrayLike | None = None,
+    release_jitter_ns: npt.ArrayLike | None = None,
     details: bool = False,
 ) -> BatchResult:
     """Worst-case response times under fixed priorities; columns in priority order, the highest first.
@@ -86,7 +87,9 @@ def fp_response_times(
     at least the longest wcet of lower priority less 1 ns when not `preemptive` (`classic`: without that 1 ns, as
     published). `levels`: priority levels, not descending; equal ones delay each other in full. `last_region_ns`: length
     of the final part of each job that is not preempted, for limited preemption at fixed points, at least 1; the
-    blocking by earlier parts of lower tasks is then up to the caller.
+    blocking by earlier parts of lower tasks is then up to the caller. `release_jitter_ns`, at most `jitter_ns`: the part
+    of the jitter by which releases follow arrivals, when the rest is that of the arrivals themselves, as of tasks that
+    messages activate; responses count from the arrival, so they contain this part only.
 
     Exact for distinct priorities, `preemptive` or not, without the given blocking: some legal run attains each value.
     Sufficient otherwise. `deadline_ns` (default: the period) only decides `schedulable`.
@@ -103,6 +106,7 @@ def fp_response_times(
         region = np.ones((1, sets.tasks), np.int64) if preemptive else wcet
     elif not preemptive:
         raise AnalysisNotApplicable("last_region_ns is for preemptive tasks; without preemption it is the wcet")
+    floor = sets.earliest_arrivals(release_jitter_ns)
     group_end = group_ends(levels, sets.tasks)
     if not preemptive:
         lower = np.zeros((sets.count, sets.tasks + 1), np.int64)
@@ -120,6 +124,7 @@ def fp_response_times(
             wcet,
             sets.period_ns,
             sets.jitter_ns,
+            floor,
             blocking,
             region,
             group_end[None, :],
@@ -203,6 +208,7 @@ def edf_response_times(
     blocking_ns: npt.ArrayLike | None = None,
     preemptive: bool = True,
     *,
+    release_jitter_ns: npt.ArrayLike | None = None,
     details: bool = False,
 ) -> BatchResult:
     """Worst-case response times under EDF. Columns in any order; arguments as for `edf_schedulable`.
@@ -210,7 +216,8 @@ def edf_response_times(
     The worst case of a task is in general not a synchronous release: every arrival within the longest busy period that
     aligns the job's deadline with one of another task is tried, with the blocking of its own deadline. Deadlines may
     exceed periods and may be missed. Exact without given blocking when equal deadlines are broken against the task
-    (1 ns more than a run in which they are not), sufficient otherwise.
+    (1 ns more than a run in which they are not), sufficient otherwise. `release_jitter_ns`: as for
+    `fp_response_times`; deadlines then count from the arrival as it was.
 
     Source: Spuri 1996 (preemptive, jitter); George, Rivierre, Spuri 1996 (non-preemptive); arrivals are skipped as in
     Guan, Yi 2014.
@@ -221,6 +228,7 @@ def edf_response_times(
     overloaded = Load(sets.wcet_ns, sets.period_ns).set_above_one()
     region = np.ones((1, sets.tasks), np.int64) if preemptive else sets.wcet_ns
     order = sets.by_deadline(preemptive)
+    floor = sets.earliest_arrivals(release_jitter_ns)
     response, status = sets.new_results()
     arrivals = np.zeros((sets.count if details else 0, sets.tasks), np.int64)
 
@@ -231,6 +239,7 @@ def edf_response_times(
             sets.period_ns,
             sets.deadline_ns,
             sets.jitter_ns,
+            floor,
             sets.blocking_ns,
             region,
             order,

@@ -19,21 +19,30 @@ def fifo_response_times(tasks: Sequence[Timing]) -> list[int]:
 
     Raises NotConverged when the load exceeds 1 or the busy period does not end within the horizon.
     """
+    return [
+        done_ns - release_ns + task.jitter_ns
+        for task, (release_ns, done_ns) in zip(tasks, fifo_worst_cases(tasks), strict=True)
+    ]
+
+
+def fifo_worst_cases(tasks: Sequence[Timing]) -> list[tuple[int, int]]:
+    """For each task the release and the end of its worst job, counted from the begin of a busy period."""
     length_ns = busy_period_ns(tasks)
     return [_worst(own, tasks, length_ns) for own in range(len(tasks))]
 
 
-def _worst(own: int, tasks: Sequence[Timing], length_ns: int) -> int:
+def _worst(own: int, tasks: Sequence[Timing], length_ns: int) -> tuple[int, int]:
     mine = tasks[own]
-    worst_ns = mine.wcet_ns
+    worst_ns, worst = 0, (0, mine.wcet_ns)
     release_ns = _last_step(own, tasks, length_ns - 1)
     while release_ns >= 0:
         done_ns = (release_ns // mine.period_ns + 1) * mine.wcet_ns + sum(
             task.releases(release_ns + 1) * task.wcet_ns for position, task in enumerate(tasks) if position != own
         )
-        worst_ns = max(worst_ns, done_ns - release_ns)
+        if done_ns - release_ns > worst_ns:
+            worst_ns, worst = done_ns - release_ns, (release_ns, done_ns)
         release_ns = _last_step(own, tasks, min(release_ns, done_ns - worst_ns) - 1)
-    return worst_ns + mine.jitter_ns
+    return worst
 
 
 def _last_step(own: int, tasks: Sequence[Timing], at_most_ns: int) -> int:

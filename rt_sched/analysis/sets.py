@@ -72,6 +72,14 @@ class Sets:
             return np.zeros((1, 0), np.int64)
         return np.argsort(self.deadline_ns, axis=1, kind="stable")
 
+    def earliest_arrivals(self, release_jitter_ns: npt.ArrayLike | None) -> Int64s:
+        """Earliest arrival, from the begin of a busy period, of a job that is released within it."""
+        if release_jitter_ns is None:
+            return -self.jitter_ns
+        mine = _table("release_jitter_ns", release_jitter_ns, (self.count, self.tasks))
+        self.skip |= ((mine < 0) | (mine > self.jitter_ns)).any(axis=1)
+        return -mine
+
     def new_results(self) -> tuple[Int64s, npt.NDArray[np.int8]]:
         """Responses and status as they are for skipped rows."""
         response = np.full((self.count, self.tasks), -1, np.int64)

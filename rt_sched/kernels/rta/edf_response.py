@@ -32,6 +32,7 @@ def _response(
     wcet_ns,
     period_ns,
     jitter_ns,
+    floor_ns,
     deadline_ns,
     due_ns,
     region_ns,
@@ -45,16 +46,17 @@ def _response(
 
     `last_ns`: latest arrival, from the begin of a busy period, that can matter. Arrivals are tried from there towards
     the begin. Windows only shrink on this way while the blocking stays the same, so a window w rules out every arrival
-    from which even w would not be a worse response.
+    from which even w would not be a worse response. `floor_ns`: earliest arrival of its jobs.
     """
     count = len(wcet_ns)
     rest_ns = region_ns[own] - 1
     for j in range(count):
         offset_ns[j] = due_ns[j] - deadline_ns[own]
     first_ns = -jitter_ns[own]
-    response_ns, worst_arrival_ns = wcet_ns[own] + jitter_ns[own], first_ns
+    least_ns = floor_ns[own]
+    response_ns, worst_arrival_ns = wcet_ns[own] - least_ns, least_ns
     block = blocks - 1
-    arrival_ns = max(last_due(last_ns, wcet_ns, period_ns, offset_ns), first_ns)
+    arrival_ns = max(last_due(last_ns, wcet_ns, period_ns, offset_ns), least_ns)
     while True:
         absolute_ns = arrival_ns + deadline_ns[own]
         while edge_ns[block] > absolute_ns:
@@ -81,9 +83,9 @@ def _response(
         next_ns = min(arrival_ns - 1, needed_ns + rest_ns - response_ns - 1)
         if next_ns < edge_ns[block] - deadline_ns[own]:
             next_ns = edge_ns[block] - deadline_ns[own] - 1
-        if arrival_ns == first_ns:
+        if arrival_ns == least_ns:
             return response_ns, worst_arrival_ns, steps
-        arrival_ns = max(last_due(next_ns, wcet_ns, period_ns, offset_ns), first_ns)
+        arrival_ns = max(last_due(next_ns, wcet_ns, period_ns, offset_ns), least_ns)
 
 
 def _respond_entry(sources: int) -> Callable[..., Any]:
@@ -92,6 +94,7 @@ def _respond_entry(sources: int) -> Callable[..., Any]:
         period_ns,
         deadline_ns,
         jitter_ns,
+        floor_ns,
         blocking_ns,
         region_ns,
         by_deadline,
@@ -107,7 +110,8 @@ def _respond_entry(sources: int) -> Callable[..., Any]:
     ):
         """Worst-case response times of the sets in rows `first` ... `last`-1.
 
-        Arguments as for `edf_demand.demand_test`, scratch_ns int64[5, n_tasks + 1]. Writes response_ns, status and
+        Arguments as for `edf_demand.demand_test`, scratch_ns int64[5, n_tasks + 1]; floor_ns: int64[n_sets or 1,
+        n_tasks], earliest arrival, from the begin of a busy period, of the jobs of a task. Writes response_ns, status and
         worst_arrival_ns (from the begin of the busy period; one row suffices when nobody reads it).
         """
         _ = sources
@@ -168,6 +172,7 @@ def _respond_entry(sources: int) -> Callable[..., Any]:
                         wcet_ns[row],
                         period_ns[row],
                         jitters_ns,
+                        floor_ns[min(row, len(floor_ns) - 1)],
                         deadline_ns[row],
                         due_ns,
                         regions_ns,

@@ -3,8 +3,9 @@
 For job q of a task i in the longest busy period of its level, let w be one more than the start of its last region:
 
     w(q) = B_i + (q+1) C_i - (Q_i - 1) + sum over higher or equal j of ceil((w(q) + J_j) / T_j) C_j
-    R_i  = max over q of w(q) + Q_i - 1 - (q T_i - J_i)
+    R_i  = max over q of w(q) + Q_i - 1 - max(q T_i - J_i, F_i)
 
+F is minus the jitter J where all of it follows the arrival, and nearer to 0 where a part of it precedes the arrival.
 With Q = 1 that is the preemptive recurrence of Lehoczky 1990 and Tindell, Burns, Wellings 1994, with Q = C the
 non-preemptive one of Davis, Burns, Bril, Lukkien 2007, whose start time is w - 1, and in between the one of Bril,
 Lukkien, Verhaegh 2009. q runs over all jobs that arrive in the busy period.
@@ -33,7 +34,9 @@ from rt_sched.kernels.rta.common import (
 
 
 @part
-def _level(own, count, work_ns, earliest_ns, due_ns, end_due_ns, wcet_ns, period_ns, jitter_ns, region_ns, steps):
+def _level(
+    own, count, work_ns, earliest_ns, due_ns, end_due_ns, wcet_ns, period_ns, jitter_ns, floor_ns, region_ns, steps
+):
     """Worst response of task `own` among tasks 0 ... count-1.
 
     `work_ns`: blocking and work of others counted so far, all of it due before the first job can end; `due_ns`,
@@ -55,8 +58,8 @@ def _level(own, count, work_ns, earliest_ns, due_ns, end_due_ns, wcet_ns, period
         if work_ns > WINDOW_LIMIT_NS or steps < 0:
             response_ns = np.int64(-1)
             break
-        if work_ns - arrival_ns > response_ns:
-            response_ns, worst_job, worst_window_ns = work_ns - arrival_ns, job, window_ns
+        if work_ns - max(arrival_ns, floor_ns) > response_ns:
+            response_ns, worst_job, worst_window_ns = work_ns - max(arrival_ns, floor_ns), job, window_ns
         arrival_ns += period_ns[own]
         job += 1
         steps -= 1
@@ -90,6 +93,7 @@ def _set(
     wcet_ns,
     period_ns,
     jitter_ns,
+    floor_ns,
     blocking_ns,
     region_ns,
     group_end,
@@ -163,6 +167,7 @@ def _set(
                 wcet_ns,
                 period_ns,
                 jitter_ns[own],
+                floor_ns[own],
                 region_ns[own],
                 steps,
             )
@@ -192,6 +197,7 @@ def _entry(sources: int) -> Callable[..., Any]:
         wcet_ns,
         period_ns,
         jitter_ns,
+        floor_ns,
         blocking_ns,
         region_ns,
         group_end,
@@ -208,8 +214,8 @@ def _entry(sources: int) -> Callable[..., Any]:
     ):
         """Worst-case response times of the sets in rows `first` ... `last`-1.
 
-        wcet_ns, period_ns, jitter_ns, blocking_ns, region_ns: int64[n_sets, n_tasks]; the last three and group_end may
-        have one row for all. group_end: int64[rows, n_tasks], index after the last task of the same priority level;
+        wcet_ns, period_ns, jitter_ns, floor_ns, blocking_ns, region_ns: int64[n_sets, n_tasks]; the last four and
+        group_end may have one row for all. floor_ns: earliest arrival, from the begin of a busy period, of its jobs. group_end: int64[rows, n_tasks], index after the last task of the same priority level;
         tasks stand by level. overloaded: bool[n_sets, n_tasks], whether the level needs more than the processor has.
         skip: bool[n_sets], rows to leave alone. scratch_ns: int64[3, n_tasks].
         Writes response_ns, status; worst_job, worst_window_ns (number and window of the worst job; one row suffices
@@ -222,6 +228,7 @@ def _entry(sources: int) -> Callable[..., Any]:
                     wcet_ns[row],
                     period_ns[row],
                     jitter_ns[min(row, len(jitter_ns) - 1)],
+                    floor_ns[min(row, len(floor_ns) - 1)],
                     blocking_ns[min(row, len(blocking_ns) - 1)],
                     region_ns[min(row, len(region_ns) - 1)],
                     group_end[min(row, len(group_end) - 1)],

@@ -1,0 +1,91 @@
+"""The analysis of a whole system under a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rt_sched import model
+from rt_sched.analysis.assumptions import assumptions_of
+from rt_sched.analysis.engine import TaskBound, mode_bounds
+from rt_sched.analysis.load import ProcessorLoad
+from rt_sched.analysis.methods import METHODS, Method
+from rt_sched.analysis.resolve import ModeLoad, mode_loads
+from rt_sched.analysis.result import (
+    AnalysisReport,
+    ModeResult,
+    ProcessorResult,
+    TaskResult,
+    Verdict,
+    Witness,
+    worst_verdict,
+)
+from rt_sched.analysis.witness import find_witnesses
+from rt_sched.errors import AnalysisNotApplicable
+from rt_sched.lowering import check_plan
+from rt_sched.units import format_ns
+
+
+def analyze(system: model.System, plan: model.Plan, *, methods: Sequence[str] | None = None) -> AnalysisReport:
+    """Bounds on all response times of `system` under `plan`, in every mode, with verdicts.
+
+    `methods`: names of those to use, default all. A task is SCHEDULABLE when its bound is at most its deadline,
+    UNSCHEDULABLE when a legal run that misses was found by the kernel or its processor is asked for more than it has,
+    else INCONCLUSIVE.
+
+    Raises AnalysisNotApplicable for a plan that does not fit the system, or an unknown method.
+    """
+    problems = check_plan(system, plan)
+    if problems:
+        raise AnalysisNotApplicable("the plan does not fit the system: " + "; ".join(problems))
+    chosen = _chosen(methods)
+    modes = tuple(_mode_result(mode, chosen) for mode in mode_loads(system, plan))
+    verdict = worst_verdict([mode.verdict for mode in modes])
+    return AnalysisReport(system.name, plan.policy, verdict, modes, assumptions_of(system, plan))
+
+
+def _chosen(names: Sequence[str] | None) -> tuple[Method, ...]:
+    if names is None:
+        return METHODS
+    known = {method.name: method for method in METHODS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise AnalysisNotApplicable(f"unknown method {', '.join(unknown)}; there are: {', '.join(known)}")
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def _mode_result(mode: ModeLoad, methods: Sequence[Method]) -> ModeResult:
+    bounds = mode_bounds(mode, methods)
+    open_tasks = [
+        index for index, one in bounds.items() if one.bound is None or one.bound.value_ns > one.task.deadline_ns
+    ]
+    witnesses = find_witnesses(mode, bounds, open_tasks)
+    place = {task.index: load for load in mode.loads for task in load.tasks}
+    tasks = tuple(_task_result(mode.name, place[i], bounds[i], witnesses.get(i)) for i in sorted(bounds))
+    processors = tuple(
+        ProcessorResult(load.processor.name, mode.name, load.policy.value, _load(load, bounds))
+        for load in mode.loads
+        if load.tasks
+    )
+    return ModeResult(mode.name, worst_verdict([one.verdict for one in tasks]), tasks, processors)
+
+
+def _load(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[int, int]:
+    total = sum((bounds[task.index].task.load for task in load.tasks), start=load.load * 0)
+    return total.numerator, total.denominator
+
+
+def _task_result(mode: str, load: ProcessorLoad, one: TaskBound, witness: Witness | None) -> TaskResult:
+    task, bound = one.task, one.bound
+    if bound is not None and bound.value_ns <= task.deadline_ns:
+        verdict, reason = Verdict.SCHEDULABLE, "the bound is within the deadline"
+    elif witness is not None:
+        verdict, reason = Verdict.UNSCHEDULABLE, f"a legal run misses: {witness.how}"
+    elif bound is None:
+        verdict, reason = Verdict.INCONCLUSIVE, one.reason
+    else:
+        over = format_ns(bound.value_ns - task.deadline_ns)
+        verdict = Verdict.INCONCLUSIVE
+        reason = f"the bound exceeds the deadline by {over}, and no run that misses was found"
+    return TaskResult(
+        task.name, mode, load.processor.name, task.deadline_ns, bound, verdict, reason, one.refusals, witness
+    )

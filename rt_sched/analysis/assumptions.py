@@ -1,0 +1,69 @@
+"""What bounds take for granted, where it is used, and which figure of a run shows that it did not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rt_sched.analysis.result import Assumption
+from rt_sched.model import OverrunAction, Periodic, Plan, Sporadic, System, Task
+
+
+def assumptions_of(system: System, plan: Plan) -> tuple[Assumption, ...]:
+    """The assumptions that the bounds of `system` under `plan` rest on; those that nothing rests on are left out."""
+    enforcing = (OverrunAction.ABORT, OverrunAction.THROTTLE, OverrunAction.FAIL_OVER)
+    enforced = [t for t in system.tasks if t.budget_ns is not None and t.budget.action in enforcing]
+    rows = (
+        (
+            "execution",
+            "no job executes longer than its declared worst case",
+            "executed time of every job",
+            [t for t in system.tasks if t not in enforced],
+        ),
+        (
+            "budget",
+            "the run-time system enforces the budget with the declared granularity",
+            "executed time of every job",
+            enforced,
+        ),
+        (
+            "separation",
+            "arrivals are at least as far apart as declared",
+            "distance of consecutive arrivals",
+            [t for t in system.tasks if isinstance(t.activation, Periodic | Sporadic)],
+        ),
+        (
+            "jitter",
+            "releases follow arrivals within the declared jitter",
+            "release less arrival of every job",
+            [t for t in system.tasks if t.activation.jitter_ns],
+        ),
+        (
+            "sensor",
+            "samples arrive within the declared latency and jitter",
+            "arrival less capture stamp of every sample",
+            [t for t in system.tasks if not t.is_timed],
+        ),
+        (
+            "suspension",
+            "no job waits longer than declared",
+            "waits of every job",
+            [t for t in system.tasks if t.suspensions],
+        ),
+        (
+            "sections",
+            "sections are no longer than declared, and the protocol is that of the run-time system",
+            "lock and unlock of every section",
+            [t for t in system.tasks if t.sections],
+        ),
+        (
+            "links",
+            "links have the declared bandwidth and latency",
+            "transfer times",
+            [t for t in system.tasks if any(given.link for given in t.inputs)],
+        ),
+    )
+    return tuple(Assumption(key, text, _names(tasks), check) for key, text, check, tasks in rows if tasks)
+
+
+def _names(tasks: Sequence[Task]) -> tuple[str, ...]:
+    return tuple(task.name for task in tasks)

@@ -1,0 +1,135 @@
+"""The bounds of one mode: every applicable method on every processor, until arrivals and responses agree.
+
+Arrivals of message-activated tasks follow from the responses of their predecessors and the other way round. Beginning
+with no delay, both only grow, so the least fixed point is reached from below; what has not settled after
+`MOST_ROUNDS`, or lies beyond the horizon, has no bound (Tindell, Clark 1994).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rt_sched.analysis.fixed_points import HORIZON_NS
+from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.methods import Found, Method
+from rt_sched.analysis.propagation import (
+    MessageStream,
+    Streams,
+    activations,
+    as_arrivals,
+    clock_stream,
+    sensor_streams,
+)
+from rt_sched.analysis.resolve import ModeLoad
+from rt_sched.analysis.result import Bound, Refusal
+
+#: Rounds over all processors before arrivals count as not settling.
+MOST_ROUNDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBound:
+    """What was found for one task: the least bound of all applicable methods, or why there is none.
+
+    `streams`: its arrivals, with their delay behind the instants of sensor or clock; () when they have no bound.
+    `refusals`: methods for its processor that do not apply. `unbounded`: no bound exists.
+    """
+
+    task: LoadTask
+    bound: Bound | None
+    reason: str
+    streams: tuple[MessageStream, ...]
+    refusals: tuple[Refusal, ...]
+    unbounded: bool = False
+
+
+def mode_bounds(mode: ModeLoad, methods: Sequence[Method]) -> dict[int, TaskBound]:
+    """Bound of every task of the mode by its index in the system."""
+    sensors = sensor_streams(mode.system)
+    processor_of = {task.index: number for number, load in enumerate(mode.loads) for task in load.tasks}
+    arrivals: dict[int, Streams] = {}
+    found: dict[int, TaskBound] = {}
+    outputs: dict[int, Streams] = dict.fromkeys(processor_of, ())
+    for _ in range(MOST_ROUNDS):
+        wanted = {
+            task.index: activations(mode, sensors, outputs, task.index)
+            if task.message_activated
+            else clock_stream(task)
+            for load in mode.loads
+            for task in load.tasks
+        }
+        changed = {processor_of[index] for index in wanted if wanted[index] != arrivals.get(index)}
+        if not changed:
+            return found
+        arrivals = wanted
+        for number in sorted(changed):
+            for one in processor_bounds(_with_arrivals(mode.loads[number], arrivals), methods, arrivals):
+                found[one.task.index] = one
+                outputs[one.task.index] = _output(mode, one)
+    return {
+        index: replace(one, bound=None, reason=f"arrivals had not settled after {MOST_ROUNDS} rounds")
+        for index, one in found.items()
+    }
+
+
+def _with_arrivals(load: ProcessorLoad, arrivals: dict[int, Streams]) -> ProcessorLoad:
+    tasks = []
+    for task in load.tasks:
+        streams = arrivals[task.index]
+        tasks.append(replace(task, streams=() if isinstance(streams, str) else as_arrivals(streams)))
+    return replace(load, tasks=tuple(tasks))
+
+
+def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: dict[int, Streams]) -> list[TaskBound]:
+    """The least bound of each task of one processor.
+
+    A task whose arrivals have no bound leaves none to those that it can delay; tasks that have not been reached yet
+    (no streams) count from the round in which they are.
+    """
+    lost = [f"task {task.name}: {arrivals[task.index]}" for task in load.tasks if isinstance(arrivals[task.index], str)]
+    present = replace(load, tasks=tuple(task for task in load.tasks if task.streams))
+    refusals: list[Refusal] = []
+    best: dict[int, Found] = {}
+    for method in () if lost else methods:
+        if load.policy not in method.policies or not present.tasks:
+            continue
+        refusal = method.refuse(present)
+        if refusal is not None:
+            refusals.append(refusal)
+            continue
+        for task, one in zip(present.tasks, method.respond(present), strict=True):
+            best[task.index] = _better(best.get(task.index), one)
+    nothing = Found(None, lost[0] if lost else _why_nothing(load, refusals))
+    results = []
+    for task in load.tasks:
+        one = best.get(task.index, nothing)
+        streams = arrivals[task.index]
+        known = () if isinstance(streams, str) else streams
+        results.append(TaskBound(task, one.bound, one.reason, known, tuple(refusals), one.unbounded))
+    return results
+
+
+def _better(old: Found | None, new: Found) -> Found:
+    if old is None or old.bound is None:
+        return old if old is not None and new.bound is None and old.unbounded else new
+    return new if new.bound is not None and new.bound.value_ns < old.bound.value_ns else old
+
+
+def _why_nothing(load: ProcessorLoad, refusals: Sequence[Refusal]) -> str:
+    if not refusals:
+        return f"no method for {load.policy.value} was asked for"
+    first = refusals[0]
+    return first.reason + (f"; {first.instead} would apply" if first.instead else "")
+
+
+def _output(mode: ModeLoad, one: TaskBound) -> Streams:
+    """When the messages of a task become visible: at completion, or under LET at arrival + deadline."""
+    row = mode.setup.tasks[one.task.index]
+    if row.let:
+        return tuple(stream.delayed(row.deadline_ns, row.deadline_ns) for stream in one.streams)
+    if one.bound is None:
+        return one.reason if one.reason.startswith("no bound on") else f"no bound on {one.task.name}"
+    if any(stream.worst_ns + one.bound.value_ns > HORIZON_NS for stream in one.streams):
+        return f"no bound on {one.task.name}"
+    return tuple(stream.delayed(one.task.bcet_ns, one.bound.value_ns) for stream in one.streams)

@@ -1,0 +1,116 @@
+"""Response times under EDF on one core, preemptive or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rt_sched.analysis.batch import Status, edf_response_times
+from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.methods.method import (
+    BOUNDED_BLOCKING,
+    NO_SUSPENSION,
+    ONE_BUDGET,
+    ONE_CORE,
+    WHOLE_OR_FREE,
+    Found,
+    Method,
+    refusal_by,
+)
+from rt_sched.analysis.methods.rows import (
+    Row,
+    arrival_term,
+    interference,
+    lock_terms,
+    own_terms,
+    rows_of,
+    why_none,
+    worse,
+)
+from rt_sched.analysis.result import Bound, Term, TermKind
+from rt_sched.model import Policy
+
+NAME = "edf_response_time"
+SOURCE = "Spuri 1996 (preemptive, jitter); George, Rivierre, Spuri 1996 (non-preemptive); Baruah 2006 (blocking)"
+
+
+def _respond(load: ProcessorLoad) -> list[Found]:
+    rows = rows_of(load)
+    preemptive = load.row.preemptive
+    blocked = [_blocked_ns(load, row.task) for row in rows]
+    result = edf_response_times(
+        [[row.task.cost_ns for row in rows]],
+        [[row.stream.period_ns for row in rows]],
+        [[row.task.deadline_ns for row in rows]],
+        [[row.jitter_ns for row in rows]],
+        [blocked] if any(blocked) else None,
+        preemptive,
+        release_jitter_ns=[[row.task.release_jitter_ns for row in rows]],
+        details=True,
+    )
+    assert result.worst_arrival_ns is not None
+    found: dict[int, Found] = {}
+    for column, row in enumerate(rows):
+        status = Status(int(result.status[0, column]))
+        if status is Status.OK:
+            value_ns = int(result.response_ns[0, column])
+            one = Found(_bound(load, rows, row, int(result.worst_arrival_ns[0, column]), value_ns))
+        else:
+            one = why_none(status)
+        found[row.place] = worse(found.get(row.place), one)
+    return [found[place] for place in range(len(load.tasks))]
+
+
+def _blocked_ns(load: ProcessorLoad, task: LoadTask) -> int:
+    """By sections of jobs with later deadlines, and by the switch of one, which nobody preempts."""
+    sections_ns = 0 if task.blocking is None else task.blocking.total_ns
+    return sections_ns + (max(0, load.row.switch_ns - 1) if load.row.preemptive else 0)
+
+
+def _bound(load: ProcessorLoad, rows: Sequence[Row], mine: Row, arrival_ns: int, value_ns: int) -> Bound:
+    """The bound and its terms for the job that arrives `arrival_ns` after the begin of a busy period.
+
+    Counted is the work of others that is released before the job's last region begins and due by its deadline.
+    """
+    task = mine.task
+    absolute_ns = arrival_ns + task.deadline_ns
+    own_jobs = (arrival_ns + mine.jitter_ns) // mine.stream.period_ns + 1
+    rest_ns = 0 if load.row.preemptive else task.cost_ns - 1
+    window_ns = value_ns + arrival_ns - rest_ns
+    counted = []
+    for row in rows:
+        due_ns = row.task.deadline_ns - row.jitter_ns
+        if row is not mine and due_ns <= absolute_ns:
+            jobs = min(row.jobs_within(window_ns), (absolute_ns - due_ns) // row.stream.period_ns + 1)
+            counted.append((row.task, jobs))
+    same = sum(jobs for other, jobs in counted if other is task)
+    terms = [
+        *own_terms(task, own_jobs + same),
+        *interference([(other, jobs) for other, jobs in counted if other is not task]),
+        *arrival_term(arrival_ns),
+    ]
+    blocked_ns = value_ns - sum(term.value_ns for term in terms)
+    terms += _blocking_terms(load, task, absolute_ns, blocked_ns)
+    return Bound(value_ns, tuple(terms), NAME, SOURCE, exact=False, job=own_jobs - 1, window_ns=window_ns)
+
+
+def _blocking_terms(load: ProcessorLoad, task: LoadTask, absolute_ns: int, blocked_ns: int) -> list[Term]:
+    """Who a blocking of `blocked_ns` is due to: a job with a later deadline that had started, or its section."""
+    if blocked_ns == 0:
+        return []
+    if not load.row.preemptive:
+        for other in load.tasks:
+            if other.deadline_ns > absolute_ns and other.cost_ns - 1 == blocked_ns:
+                return [Term(TermKind.NON_PREEMPTIVE_REGION, blocked_ns, other.name)]
+    locks = lock_terms(task)
+    if sum(term.value_ns for term in locks) == blocked_ns:
+        return locks
+    return [Term(TermKind.BLOCKING, blocked_ns, "jobs with later deadlines")]
+
+
+EDF_RESPONSE_TIME = Method(
+    NAME,
+    SOURCE,
+    (Policy.EDF,),
+    refusal_by(NAME, (ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET, WHOLE_OR_FREE)),
+    _respond,
+)

@@ -1,0 +1,60 @@
+"""Response times under first-in first-out on one core."""
+
+from __future__ import annotations
+
+from rt_sched.analysis.fifo import fifo_worst_cases
+from rt_sched.analysis.fixed_points import NotConverged, Timing
+from rt_sched.analysis.load import ProcessorLoad
+from rt_sched.analysis.methods.method import (
+    BOUNDED_BLOCKING,
+    NO_SUSPENSION,
+    ONE_BUDGET,
+    ONE_CORE,
+    Found,
+    Method,
+    refusal_by,
+)
+from rt_sched.analysis.methods.rows import Row, arrival_term, interference, own_terms, rows_of, worse
+from rt_sched.analysis.result import Bound
+from rt_sched.model import Policy
+
+NAME = "fifo_response_time"
+SOURCE = "George, Rivierre, Spuri 1996; George, Minet 1997"
+
+
+def _respond(load: ProcessorLoad) -> list[Found]:
+    rows = rows_of(load)
+    if load.load > 1:
+        return [Found(None, "the processor is asked for more than it has", unbounded=True) for _ in load.tasks]
+    timings = [Timing(row.task.cost_ns, row.stream.period_ns, row.task.deadline_ns, row.jitter_ns) for row in rows]
+    try:
+        worst = fifo_worst_cases(timings)
+    except NotConverged as error:
+        return [Found(None, str(error)) for _ in load.tasks]
+    found: dict[int, Found] = {}
+    for row, (release_ns, done_ns) in zip(rows, worst, strict=True):
+        found[row.place] = worse(found.get(row.place), Found(_bound(rows, row, release_ns, done_ns)))
+    return [found[place] for place in range(len(load.tasks))]
+
+
+def _bound(rows: list[Row], mine: Row, release_ns: int, done_ns: int) -> Bound:
+    """The job released `release_ns` after the begin of a busy period ends when all released up to then is done."""
+    own_jobs = release_ns // mine.stream.period_ns + 1
+    counted = [(row.task, row.jobs_within(release_ns + 1)) for row in rows if row is not mine]
+    same = sum(jobs for other, jobs in counted if other is mine.task)
+    terms = (
+        *own_terms(mine.task, own_jobs + same),
+        *interference([(other, jobs) for other, jobs in counted if other is not mine.task]),
+        *arrival_term(release_ns - mine.task.release_jitter_ns),
+    )
+    value_ns = done_ns - release_ns + mine.task.release_jitter_ns
+    return Bound(value_ns, terms, NAME, SOURCE, False, own_jobs - 1, release_ns + 1)
+
+
+FIFO_RESPONSE_TIME = Method(
+    NAME,
+    SOURCE,
+    (Policy.FIFO,),
+    refusal_by(NAME, (ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)),
+    _respond,
+)

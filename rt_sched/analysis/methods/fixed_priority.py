@@ -1,0 +1,101 @@
+"""Response times under fixed priorities on one core, whatever may be preempted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rt_sched.analysis.batch import Status, fp_response_times
+from rt_sched.analysis.load import ProcessorLoad
+from rt_sched.analysis.methods.method import (
+    BOUNDED_BLOCKING,
+    NO_SUSPENSION,
+    ONE_BUDGET,
+    ONE_CORE,
+    Found,
+    Method,
+    refusal_by,
+)
+from rt_sched.analysis.methods.rows import (
+    Row,
+    arrival_term,
+    attained,
+    interference,
+    lock_terms,
+    own_terms,
+    region_term,
+    rows_of,
+    why_none,
+    worse,
+)
+from rt_sched.analysis.result import Bound
+from rt_sched.model import Policy
+
+NAME = "fp_response_time"
+SOURCE = (
+    "Lehoczky 1990; Tindell, Burns, Wellings 1994 (jitter, arbitrary deadlines); Davis, Burns, Bril, Lukkien 2007 "
+    "(non-preemptive); Bril, Lukkien, Verhaegh 2009 (last region)"
+)
+
+
+def _respond(load: ProcessorLoad) -> list[Found]:
+    rows = rows_of(load)
+    regions = [_longest_lower_region_ns(load, task.level) - 1 for task in load.tasks]
+    result = fp_response_times(
+        [[row.task.cost_ns for row in rows]],
+        [[row.stream.period_ns for row in rows]],
+        [[row.task.deadline_ns for row in rows]],
+        [[row.jitter_ns for row in rows]],
+        [[_blocked_ns(row) + regions[row.place] for row in rows]],
+        levels=[row.task.level for row in rows],
+        last_region_ns=[[row.task.last_region_ns for row in rows]],
+        release_jitter_ns=[[row.task.release_jitter_ns for row in rows]],
+        details=True,
+    )
+    assert result.worst_job is not None and result.worst_window_ns is not None
+    found: dict[int, Found] = {}
+    for column, row in enumerate(rows):
+        status = Status(int(result.status[0, column]))
+        if status is Status.OK:
+            job, window_ns = int(result.worst_job[0, column]), int(result.worst_window_ns[0, column])
+            one = Found(_bound(load, rows, row, job, window_ns, regions[row.place]))
+        else:
+            one = why_none(status)
+        found[row.place] = worse(found.get(row.place), one)
+    return [found[place] for place in range(len(load.tasks))]
+
+
+def _blocked_ns(row: Row) -> int:
+    return 0 if row.task.blocking is None else row.task.blocking.total_ns
+
+
+def _longest_lower_region_ns(load: ProcessorLoad, level: int) -> int:
+    return max((task.region_ns for task in load.tasks if task.level > level), default=1)
+
+
+def _bound(load: ProcessorLoad, rows: Sequence[Row], mine: Row, job: int, window_ns: int, region_ns: int) -> Bound:
+    """The bound and its terms for job `job` of the busy period, whose last region begins 1 ns before `window_ns`."""
+    task = mine.task
+    arrival_ns = max(job * mine.stream.period_ns - mine.jitter_ns, -task.release_jitter_ns)
+    others = [
+        (row.task, row.jobs_within(window_ns)) for row in rows if row.task.level <= task.level and row is not mine
+    ]
+    same = sum(jobs for other, jobs in others if other is task)
+    terms = (
+        *own_terms(task, job + 1 + same),
+        *interference([(other, jobs) for other, jobs in others if other is not task]),
+        *lock_terms(task),
+        *region_term([other for other in load.tasks if other.level > task.level], region_ns),
+        *arrival_term(arrival_ns),
+    )
+    levels = [other.level for other in load.tasks]
+    exact = attained(load) and len(set(levels)) == len(levels)
+    return Bound(sum(term.value_ns for term in terms), terms, NAME, SOURCE, exact, job, window_ns)
+
+
+FP_RESPONSE_TIME = Method(
+    NAME,
+    SOURCE,
+    (Policy.FIXED_PRIORITY,),
+    refusal_by(NAME, (ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)),
+    _respond,
+)

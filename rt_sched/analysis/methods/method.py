@@ -1,0 +1,94 @@
+"""What a method for one processor is: when it applies, and the bounds that it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.result import Bound, Refusal
+from rt_sched.model import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a method says of one task: a bound on its response from the arrival, or the reason why there is none.
+
+    `unbounded`: the reason is a proof that no bound exists for some legal run, not a limit of the method.
+    """
+
+    bound: Bound | None
+    reason: str = ""
+    unbounded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One analysis. `policies`: for which it is meant; `refuse`: why it does not apply to a load, None when it does;
+    `respond`: what it finds for each task of the load, in their order.
+    """
+
+    name: str
+    source: str
+    policies: tuple[Policy, ...]
+    refuse: Callable[[ProcessorLoad], Refusal | None]
+    respond: Callable[[ProcessorLoad], list[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An assumption of a method: its words when it fails, what applies instead, and the check."""
+
+    holds: Callable[[ProcessorLoad], str | None]
+    instead: str | None
+
+
+def refusal_by(name: str, needs: Sequence[Need]) -> Callable[[ProcessorLoad], Refusal | None]:
+    """A `refuse` that names the first need that does not hold."""
+
+    def refuse(load: ProcessorLoad) -> Refusal | None:
+        for need in needs:
+            reason = need.holds(load)
+            if reason is not None:
+                return Refusal(name, reason, need.instead)
+        return None
+
+    return refuse
+
+
+def first_task(load: ProcessorLoad, wrong: Callable[[LoadTask], bool], text: Callable[[LoadTask], str]) -> str | None:
+    """Words for the first task of which `wrong` holds."""
+    return next((text(task) for task in load.tasks if wrong(task)), None)
+
+
+#: One core serves the queue.
+ONE_CORE = Need(
+    lambda load: None if load.row.cores == 1 else f"{load.row.cores} cores serve one queue",
+    "global_fp or global_edf",
+)
+#: No job waits inside.
+NO_SUSPENSION = Need(
+    lambda load: first_task(load, lambda t: t.suspensions > 0, lambda t: f"task {t.name} suspends itself"),
+    "self_suspension",
+)
+#: Sections block for a bounded time.
+BOUNDED_BLOCKING = Need(
+    lambda load: first_task(load, lambda t: t.blocking is None, lambda t: t.unblockable),
+    None,
+)
+#: A throttled job never needs more than one budget.
+ONE_BUDGET = Need(
+    lambda load: first_task(
+        load, lambda t: t.throttled_beyond, lambda t: f"task {t.name} may need more than one budget and is throttled"
+    ),
+    None,
+)
+#: Jobs can be preempted anywhere, or never.
+WHOLE_OR_FREE = Need(
+    lambda load: (
+        "jobs can be preempted at declared points only"
+        if load.row.preemptive and any(task.region_ns > max(1, load.row.switch_ns) for task in load.tasks)
+        else None
+    ),
+    None,
+)

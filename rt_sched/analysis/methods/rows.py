@@ -1,0 +1,118 @@
+"""The tasks of a processor as rows for the batch functions: one row for each stream of arrivals of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rt_sched.analysis.batch import Status
+from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
+from rt_sched.analysis.methods.method import Found
+from rt_sched.analysis.result import Term, TermKind
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One stream of one task. `place`: position of the task in its load."""
+
+    place: int
+    task: LoadTask
+    stream: Stream
+
+    @property
+    def jitter_ns(self) -> int:
+        """Of arrival and release together."""
+        return self.stream.jitter_ns + self.task.release_jitter_ns
+
+    def jobs_within(self, window_ns: int) -> int:
+        """Most releases in a half-open window."""
+        return max(0, -(-(window_ns + self.jitter_ns) // self.stream.period_ns))
+
+
+def rows_of(load: ProcessorLoad) -> list[Row]:
+    """By level."""
+    return [Row(place, task, stream) for place, task in enumerate(load.tasks) for stream in task.streams]
+
+
+def own_terms(task: LoadTask, jobs: int) -> list[Term]:
+    """What `jobs` jobs of the task at stake take themselves."""
+    terms = [Term(TermKind.OWN_EXECUTION, jobs * task.wcet_ns, task.name, jobs, task.wcet_ns)]
+    if task.overhead_ns:
+        terms.append(Term(TermKind.OVERHEAD, jobs * task.overhead_ns, task.name, jobs, task.overhead_ns))
+    if task.spin_ns:
+        terms.append(Term(TermKind.SPIN, jobs * task.spin_ns, task.name, jobs, task.spin_ns))
+    return terms
+
+
+def interference(counted: Sequence[tuple[LoadTask, int]]) -> list[Term]:
+    """One term a task for the jobs of others, switches and spinning of theirs included."""
+    jobs: dict[int, int] = {}
+    tasks = {task.index: task for task, _ in counted}
+    for task, count in counted:
+        jobs[task.index] = jobs.get(task.index, 0) + count
+    return [
+        Term(TermKind.INTERFERENCE, count * tasks[index].cost_ns, tasks[index].name, count, tasks[index].cost_ns)
+        for index, count in jobs.items()
+        if count
+    ]
+
+
+def lock_terms(task: LoadTask) -> list[Term]:
+    """Blocking by sections of less urgent tasks."""
+    blocking = task.blocking
+    return [] if blocking is None else [Term(TermKind.BLOCKING, part_ns, by) for by, part_ns in blocking.by]
+
+
+def region_term(rows: Sequence[LoadTask], part_ns: int) -> list[Term]:
+    """Blocking by a part of a less urgent job that nobody preempts; `part_ns` is the longest such part less 1 ns."""
+    if part_ns <= 0:
+        return []
+    by = next(task.name for task in rows if task.region_ns - 1 == part_ns)
+    return [Term(TermKind.NON_PREEMPTIVE_REGION, part_ns, by)]
+
+
+def arrival_term(arrival_ns: int) -> list[Term]:
+    """The arrival of the job at stake, counted from the begin of its busy period: before it, jitter; after it, less."""
+    if arrival_ns == 0:
+        return []
+    kind = TermKind.RELEASE_JITTER if arrival_ns < 0 else TermKind.EARLIER_ARRIVAL
+    return [Term(kind, -arrival_ns)]
+
+
+def attained(load: ProcessorLoad) -> bool:
+    """Whether nothing in the load keeps a critical instant from happening: arrivals are free, and nothing is shared.
+
+    Arrivals that follow from messages are not free. Clock-driven ones are when their offsets are not known, or when all
+    are equal, nothing jitters and jobs can be preempted anywhere.
+    """
+    tasks = load.tasks
+    plain = all(
+        len(task.streams) == 1
+        and task.streams[0].jitter_ns == 0
+        and not task.message_activated
+        and not task.overhead_ns
+        and not task.spin_ns
+        and not task.enforced
+        and task.blocking is not None
+        and task.blocking.total_ns == 0
+        for task in tasks
+    )
+    offsets = {task.offset_ns for task in tasks}
+    together = len(offsets) == 1 and all(task.release_jitter_ns == 0 and task.region_ns == 1 for task in tasks)
+    return plain and (offsets == {None} or together)
+
+
+def why_none(status: Status) -> Found:
+    """A batch status without a bound, in words."""
+    if status is Status.UNBOUNDED:
+        return Found(None, "the processor is asked for more than it has", unbounded=True)
+    if status is Status.NOT_CONVERGED:
+        return Found(None, "the busy window did not end within the limits")
+    return Found(None, "a time lies outside of what analyses take, 0 to 2**60 ns")
+
+
+def worse(old: Found | None, new: Found) -> Found:
+    """Of two streams of one task the one with the larger bound, or without."""
+    if old is None or new.bound is None:
+        return new
+    return old if old.bound is None or old.bound.value_ns >= new.bound.value_ns else new

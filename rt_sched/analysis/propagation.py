@@ -1,0 +1,144 @@
+"""How arrivals follow from what activates a task: sensors, clocks, links and the responses of its predecessors.
+
+A message stream is known by a grid, the instants at which its sensor captures or its clock-driven task arrives, and by
+the least and largest delay behind the grid at which message k becomes visible. Jitter is the difference of the two
+(Tindell, Clark 1994).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from rt_sched import model
+from rt_sched.analysis.fifo import fifo_response_times
+from rt_sched.analysis.fixed_points import NotConverged, Timing
+from rt_sched.analysis.load import LoadTask, Stream
+from rt_sched.analysis.resolve import ModeLoad
+from rt_sched.lowering.machine_input import Role
+from rt_sched.trace.setup import EdgeRow
+from rt_sched.units import NS_PER_S, floor_int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageStream:
+    """Messages that become visible between `best_ns` and `worst_ns` after the points of a grid.
+
+    Points are at least `period_ns` apart. `stamped`: whether the points are the capture stamps of the messages.
+    """
+
+    period_ns: int
+    best_ns: int
+    worst_ns: int
+    stamped: bool
+
+    @property
+    def jitter_ns(self) -> int:
+        """Largest difference of two delays."""
+        return self.worst_ns - self.best_ns
+
+    def delayed(self, least_ns: int, most_ns: int) -> MessageStream:
+        """What follows it after `least_ns` to `most_ns`."""
+        return MessageStream(self.period_ns, self.best_ns + least_ns, self.worst_ns + most_ns, self.stamped)
+
+
+#: Streams into a task, or the reason why no bound on them exists.
+Streams = tuple[MessageStream, ...] | str
+
+
+def sensor_streams(system: model.System) -> list[MessageStream]:
+    """What each sensor delivers to its device."""
+    streams = []
+    for sensor in system.sensors:
+        rate_hz = sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))
+        least_ns = max(0, sensor.latency_ns - sensor.jitter_ns)
+        period_ns = max(1, floor_int(NS_PER_S / rate_hz))
+        streams.append(MessageStream(period_ns, least_ns, sensor.latency_ns + sensor.jitter_ns, stamped=True))
+    return streams
+
+
+def clock_stream(task: LoadTask) -> tuple[MessageStream, ...]:
+    """The arrivals of a timed task."""
+    return tuple(MessageStream(stream.period_ns, 0, 0, stamped=False) for stream in task.streams)
+
+
+def activations(
+    mode: ModeLoad, sensors: Sequence[MessageStream], outputs: Mapping[int, Streams], index: int
+) -> Streams:
+    """Arrivals of message-activated task `index`, given what its predecessors publish.
+
+    `any`: those of all activating inputs. `latest`: those of the primary. `all`: a job arrives with the latest of its
+    inputs, whose stamps differ by at most the tolerance; where stamps are not those of one sensor each, every message
+    of any input may be the last one.
+    """
+    inputs: list[tuple[MessageStream, ...]] = []
+    paired = False
+    for number, edge in enumerate(mode.setup.edges):
+        if edge.target != index or edge.role is Role.READ:
+            continue
+        paired = paired or edge.role is Role.PAIRED
+        streams = _source(edge, sensors, outputs)
+        if not isinstance(streams, str) and edge.link is not None:
+            streams = _over_link(mode, number, sensors, outputs)
+        if isinstance(streams, str):
+            return streams
+        inputs.append(streams)
+    if paired and all(len(streams) == 1 and streams[0].stamped for streams in inputs):
+        return (_joined([streams[0] for streams in inputs], mode.setup.tasks[index].tolerance_ns),)
+    return tuple(stream for streams in inputs for stream in streams)
+
+
+def _joined(inputs: Sequence[MessageStream], tolerance_ns: int) -> MessageStream:
+    """Pairs of messages whose stamps differ by at most the tolerance, on the grid of the slowest input."""
+    reference = max(inputs, key=lambda stream: stream.period_ns)
+    others = [stream for stream in inputs if stream is not reference]
+    best_ns = max([reference.best_ns, *(stream.best_ns - tolerance_ns for stream in others)])
+    worst_ns = max([reference.worst_ns, *(stream.worst_ns + tolerance_ns for stream in others)])
+    return MessageStream(reference.period_ns, best_ns, worst_ns, stamped=True)
+
+
+def _source(edge: EdgeRow, sensors: Sequence[MessageStream], outputs: Mapping[int, Streams]) -> Streams:
+    if edge.sensor is not None:
+        return (sensors[edge.sensor],)
+    return outputs[edge.task] if edge.task is not None else ()
+
+
+def _over_link(
+    mode: ModeLoad, number: int, sensors: Sequence[MessageStream], outputs: Mapping[int, Streams]
+) -> Streams:
+    """The messages of edge `number` behind its link, a first-come-first-served server that all its edges share."""
+    link_index = mode.setup.edges[number].link
+    assert link_index is not None
+    link = mode.setup.links[link_index]
+    flows: list[Timing] = []
+    mine: list[tuple[int, MessageStream, int]] = []
+    for other, edge in enumerate(mode.setup.edges):
+        if edge.link != link_index or not mode.active[edge.target]:
+            continue
+        streams = _source(edge, sensors, outputs)
+        if isinstance(streams, str):
+            return f"link {link.name}: {streams}"
+        sending_ns = max(1, -(-edge.size_bytes * NS_PER_S // link.bytes_per_s))
+        for stream in streams:
+            if other == number:
+                mine.append((len(flows), stream, sending_ns))
+            flows.append(Timing(int(sending_ns), stream.period_ns, stream.period_ns, stream.jitter_ns))
+    try:
+        responses = fifo_response_times(flows)
+    except NotConverged:
+        return f"link {link.name} is asked for more than its bandwidth"
+    return tuple(
+        MessageStream(
+            stream.period_ns,
+            stream.best_ns + int(sending_ns) + link.latency_ns,
+            stream.best_ns + responses[place] + link.latency_ns,
+            stream.stamped,
+        )
+        for place, stream, sending_ns in mine
+    )
+
+
+def as_arrivals(streams: Sequence[MessageStream]) -> tuple[Stream, ...]:
+    """The streams as one processor counts them."""
+    return tuple(Stream(stream.period_ns, stream.jitter_ns) for stream in streams)

@@ -1,0 +1,168 @@
+"""System and Plan -> what each processor carries in one mode, as the scheduling machine would see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from rt_sched import model
+from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
+from rt_sched.analysis.locking import LockTerms, lock_terms
+from rt_sched.lowering import lower
+from rt_sched.lowering.task_rows import Execution
+from rt_sched.trace.records import SampleTable
+from rt_sched.trace.setup import OverrunAction, Policy, ProcessorRow, Setup, TaskRow
+
+#: The name of the one mode of a system that declares none.
+NOMINAL = "nominal"
+_ENFORCED = (OverrunAction.ABORT, OverrunAction.THROTTLE, OverrunAction.FAIL_OVER)
+
+
+@dataclass(frozen=True, slots=True)
+class ModeLoad:
+    """One mode: its loads, with arrivals for timed tasks only; `setup`: the rows that the machine would run.
+
+    `active[i]`: whether the system's task i exists in this mode.
+    """
+
+    name: str
+    system: model.System
+    plan: model.Plan
+    setup: Setup
+    active: tuple[bool, ...]
+    loads: tuple[ProcessorLoad, ...]
+
+
+def mode_loads(system: model.System, plan: model.Plan) -> tuple[ModeLoad, ...]:
+    """Every mode of the system; `plan` has passed `check_plan`."""
+    if not system.modes:
+        return (_mode_load(NOMINAL, system, plan, frozenset(task.name for task in system.tasks)),)
+    return tuple(
+        _mode_load(mode.name, _at_frequencies(system, mode.frequencies), plan, frozenset(mode.tasks))
+        for mode in system.modes
+    )
+
+
+def _at_frequencies(system: model.System, frequencies: Sequence[model.Frequency]) -> model.System:
+    wanted = {(one.device, one.pe): one.frequency_hz for one in frequencies}
+    devices = tuple(
+        replace(
+            device,
+            processing_elements=tuple(
+                replace(pe, frequency_hz=wanted.get((device.name, pe.name), pe.frequency_hz))
+                for pe in device.processing_elements
+            ),
+        )
+        for device in system.devices
+    )
+    return replace(system, devices=devices)
+
+
+def _mode_load(name: str, system: model.System, plan: model.Plan, present: frozenset[str]) -> ModeLoad:
+    none = np.zeros(0, np.int64)
+    samples = SampleTable(none.astype(np.int32), none, none, none, none.astype(np.int8))
+    setup = lower(system, plan, samples, horizon_ns=1, execution=Execution.WCET).setup
+    shortest = lower(system, plan, samples, horizon_ns=1, execution=Execution.BCET).setup
+    active = tuple(task.name in present for task in system.tasks)
+    executed = {index: _longest_executed_ns(row) for index, row in enumerate(setup.tasks) if active[index]}
+    locks = lock_terms(setup, active, executed)
+    loads = []
+    for number, row in enumerate(setup.processors):
+        tasks = sorted(
+            (
+                _with_locks(_load_task(index, task, row, best, system.tasks[index]), row, locks[index])
+                for index, (task, best) in enumerate(zip(setup.tasks, shortest.tasks, strict=True))
+                if task.processor == number and active[index]
+            ),
+            key=lambda task: (task.level, task.index),
+        )
+        loads.append(ProcessorLoad(plan.processors[number], row, tuple(tasks)))
+    return ModeLoad(name, system, plan, setup, active, tuple(loads))
+
+
+def _load_task(index: int, row: TaskRow, processor: ProcessorRow, best: TaskRow, task: model.Task) -> LoadTask:
+    executed_ns = _longest_executed_ns(row)
+    region_ns, last_ns = _regions_ns(row, processor, executed_ns)
+    periodic = isinstance(task.activation, model.Periodic)
+    return LoadTask(
+        index=index,
+        name=row.name,
+        level=row.level,
+        wcet_ns=executed_ns,
+        bcet_ns=min(_demand_ns(best), executed_ns),
+        deadline_ns=row.deadline_ns,
+        streams=(Stream(row.separation_ns or 1),) if row.timed else (),
+        release_jitter_ns=row.jitter_ns,
+        overhead_ns=_overhead_ns(row, processor),
+        offset_ns=row.offset_ns if periodic else None,
+        region_ns=region_ns,
+        last_region_ns=last_ns,
+        suspension_ns=sum(one.max_ns for one in row.suspensions),
+        suspensions=len(row.suspensions),
+        high=row.high_criticality,
+        low_wcet_ns=row.low_budget_ns,
+        enforced=row.budget_ns is not None and row.overrun_action in _ENFORCED,
+        throttled_beyond=row.budget_ns is not None
+        and row.overrun_action is OverrunAction.THROTTLE
+        and _demand_ns(row) > row.budget_ns,
+        message_activated=not row.timed,
+    )
+
+
+def _with_locks(task: LoadTask, processor: ProcessorRow, locks: LockTerms) -> LoadTask:
+    region_ns, last_ns = task.region_ns, task.last_region_ns
+    if _never_preempts(processor):
+        region_ns, last_ns = region_ns + locks.spin_ns, last_ns + locks.spin_ns
+    return replace(
+        task,
+        blocking=locks.blocking,
+        unblockable=locks.reason,
+        spin_ns=locks.spin_ns,
+        region_ns=region_ns,
+        last_region_ns=last_ns,
+    )
+
+
+def _never_preempts(processor: ProcessorRow) -> bool:
+    return not processor.preemptive or processor.policy is Policy.FIFO
+
+
+def _demand_ns(row: TaskRow) -> int:
+    return row.demand_ns if isinstance(row.demand_ns, int) else row.demand_ns[-1]
+
+
+def _longest_executed_ns(row: TaskRow) -> int:
+    """What a job may execute: where the budget is enforced that budget, rounded up, and the longest section; else C."""
+    if row.budget_ns is None or row.overrun_action not in _ENFORCED:
+        return _demand_ns(row)
+    grain_ns = row.budget_granularity_ns
+    budget_ns = -(-row.budget_ns // grain_ns) * grain_ns
+    return budget_ns + max((one.end_ns - one.start_ns for one in row.sections), default=0)
+
+
+def _regions_ns(row: TaskRow, processor: ProcessorRow, executed_ns: int) -> tuple[int, int]:
+    """Longest and last part of a job that nobody preempts; a start or resume and its switch belong to it."""
+    if _never_preempts(processor):
+        whole_ns = executed_ns + processor.switch_ns
+        return whole_ns, whole_ns
+    if row.preemption_points_ns is None:
+        return max(1, processor.switch_ns), 1
+    inside = [point for point in row.preemption_points_ns if 0 < point < executed_ns]
+    parts = [end - start for start, end in pairwise([0, *inside, executed_ns])]
+    return max(parts) + processor.switch_ns, parts[-1]
+
+
+def _overhead_ns(row: TaskRow, processor: ProcessorRow) -> int:
+    """Switches of one job: its start, and the resume of the job that it preempts; as much again for every wait.
+
+    Without preemption each part of a job starts once. On several cores a resume may migrate.
+    """
+    waits = len(row.suspensions)
+    if _never_preempts(processor):
+        return processor.switch_ns * (1 + waits)
+    waits += len(row.sections)
+    migration_ns = processor.migration_ns if processor.cores > 1 else 0
+    return (2 * processor.switch_ns + migration_ns) * (1 + waits)

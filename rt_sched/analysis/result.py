@@ -1,0 +1,168 @@
+"""What an analysis says: bounds term by term, verdicts with their reason, and everything that was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Verdict(str, Enum):
+    """SCHEDULABLE is proven; UNSCHEDULABLE has a witness or fails a necessary test; INCONCLUSIVE has a reason."""
+
+    SCHEDULABLE = "schedulable"
+    UNSCHEDULABLE = "unschedulable"
+    INCONCLUSIVE = "inconclusive"
+
+
+def worst_verdict(verdicts: Sequence[Verdict]) -> Verdict:
+    """UNSCHEDULABLE as soon as one is, then INCONCLUSIVE; SCHEDULABLE for none."""
+    for verdict in (Verdict.UNSCHEDULABLE, Verdict.INCONCLUSIVE):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.SCHEDULABLE
+
+
+class TermKind(str, Enum):
+    """What a part of a bound stands for.
+
+    `earlier_arrival`: negative, for a job of a busy period that arrived after its begin. `rounding`: the fraction of a
+    nanosecond, or of a core, that whole numbers leave out.
+    """
+
+    OWN_EXECUTION = "own_execution"
+    OVERHEAD = "overhead"
+    INTERFERENCE = "interference"
+    BLOCKING = "blocking"
+    NON_PREEMPTIVE_REGION = "non_preemptive_region"
+    SPIN = "spin"
+    SUSPENSION = "suspension"
+    RELEASE_JITTER = "release_jitter"
+    SUPPLY = "supply"
+    EARLIER_ARRIVAL = "earlier_arrival"
+    ROUNDING = "rounding"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`value_ns` of a bound; `by`: the task, resource or slice it is due to; `jobs` of `each_ns` where it is counted."""
+
+    kind: TermKind
+    value_ns: int
+    by: str | None = None
+    jobs: int | None = None
+    each_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """No legal run exceeds `value_ns`, the sum of its `terms`.
+
+    `method`, `source`: how it was found and who proved that. `exact`: some legal arrivals attain it; otherwise it is
+    only sufficient. `job`: number of the worst job in its busy period; `window_ns`: length from the begin of that
+    to the instant up to which interference counts. `assumptions`: keys of `AnalysisReport.assumptions`.
+    """
+
+    value_ns: int
+    terms: tuple[Term, ...]
+    method: str
+    source: str
+    exact: bool
+    job: int = 0
+    window_ns: int | None = None
+    assumptions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        total_ns = sum(term.value_ns for term in self.terms)
+        if total_ns != self.value_ns:
+            raise ValueError(f"the terms of a bound of {self.value_ns} ns add up to {total_ns} ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A method that does not apply to a processor, the assumption that fails, and what would apply (None: nothing)."""
+
+    method: str
+    reason: str
+    instead: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A legal run in which the kernel saw job `job` of a task finish (or be unfinished) after its deadline.
+
+    `arrival_ns`, `finish_ns`: in that run, `finish_ns` None when unfinished at `horizon_ns`. `how`: what the run does.
+    """
+
+    how: str
+    job: int
+    arrival_ns: int
+    finish_ns: int | None
+    deadline_ns: int
+    horizon_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """Something that is taken for granted. `tasks`: whose bounds rest on it; `check`: how a run can tell it broke."""
+
+    key: str
+    text: str
+    tasks: tuple[str, ...]
+    check: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """One task in one mode. `bound`: on its response, None where none was found; `reason`: for the verdict, in words."""
+
+    task: str
+    mode: str
+    processor: str
+    deadline_ns: int
+    bound: Bound | None
+    verdict: Verdict
+    reason: str
+    refusals: tuple[Refusal, ...] = ()
+    witness: Witness | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorResult:
+    """One processor in one mode: its exact load as numerator and denominator, and the tests of the load alone."""
+
+    processor: str
+    mode: str
+    policy: str
+    load: tuple[int, int]
+    tests: tuple[tuple[str, Verdict, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModeResult:
+    """All tasks of one mode."""
+
+    name: str
+    verdict: Verdict
+    tasks: tuple[TaskResult, ...]
+    processors: tuple[ProcessorResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisReport:
+    """The verdict on a system under a plan, mode by mode, and what it rests on."""
+
+    system: str
+    policy: str
+    verdict: Verdict
+    modes: tuple[ModeResult, ...]
+    assumptions: tuple[Assumption, ...]
+
+    def task(self, name: str, mode: str | None = None) -> TaskResult:
+        """The result of a task, by default in the first mode. Raises KeyError for an unknown name."""
+        for result in self.modes:
+            if mode in (None, result.name):
+                for one in result.tasks:
+                    if one.task == name:
+                        return one
+        raise KeyError(name)
