@@ -40,7 +40,7 @@ def analyze(system: model.System, plan: model.Plan, *, methods: Sequence[str] | 
     chosen = _chosen(methods)
     modes = tuple(_mode_result(mode, chosen) for mode in mode_loads(system, plan))
     verdict = worst_verdict([mode.verdict for mode in modes])
-    return AnalysisReport(system.name, plan.policy, verdict, modes, assumptions_of(system, plan))
+    return AnalysisReport(system.name, plan.policy, verdict, modes, assumptions_of(system))
 
 
 def _chosen(names: Sequence[str] | None) -> tuple[Method, ...]:

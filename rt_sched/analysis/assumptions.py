@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rt_sched.analysis.result import Assumption
-from rt_sched.model import OverrunAction, Periodic, Plan, Sporadic, System, Task
+from rt_sched.model import OverrunAction, Periodic, Sporadic, System, Task
 
 
-def assumptions_of(system: System, plan: Plan) -> tuple[Assumption, ...]:
-    """The assumptions that the bounds of `system` under `plan` rest on; those that nothing rests on are left out."""
+def assumptions_of(system: System) -> tuple[Assumption, ...]:
+    """The assumptions that the bounds of `system` rest on; those that nothing rests on are left out."""
     enforcing = (OverrunAction.ABORT, OverrunAction.THROTTLE, OverrunAction.FAIL_OVER)
     enforced = [t for t in system.tasks if t.budget_ns is not None and t.budget.action in enforcing]
     rows = (

@@ -44,6 +44,10 @@ class Status(IntEnum):
     OUT_OF_RANGE = int(common.OUT_OF_RANGE)
 
 
+#: No details.
+_NONE: Int64s = np.zeros((0, 0), np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchResult:
     """Bounds of a batch.
@@ -52,18 +56,18 @@ class BatchResult:
     yields no responses. `status`: `Status` codes, int8, per task or, for such a test, per set. `schedulable`: whether
     the bound proves all deadlines met, bool, shaped like `status`; False is a proof of the contrary only as the
     function says. `violation_ns` int64[n_sets]: an interval in which more work falls due than fits, -1 for none; only
-    from `edf_schedulable`. With `details`, int64[n_sets, n_tasks]: `worst_job`, the number of the worst job in its busy
-    period; `worst_window_ns`, from the begin of that to 1 ns after the begin of its last region; under EDF instead
-    `worst_arrival_ns`, its arrival.
+    from `edf_schedulable`. With `details`, int64[n_sets, n_tasks], else empty: `worst_job`, the number of the worst job
+    in its busy period; `worst_window_ns`, from the begin of that to 1 ns after the begin of its last region; under EDF
+    instead `worst_arrival_ns`, its arrival.
     """
 
     response_ns: Int64s
     status: npt.NDArray[np.int8]
     schedulable: Bools
     violation_ns: Int64s | None = None
-    worst_job: Int64s | None = None
-    worst_window_ns: Int64s | None = None
-    worst_arrival_ns: Int64s | None = None
+    worst_job: Int64s = _NONE
+    worst_window_ns: Int64s = _NONE
+    worst_arrival_ns: Int64s = _NONE
 
 
 def fp_response_times(
@@ -87,9 +91,9 @@ def fp_response_times(
     at least the longest wcet of lower priority less 1 ns when not `preemptive` (`classic`: without that 1 ns, as
     published). `levels`: priority levels, not descending; equal ones delay each other in full. `last_region_ns`: length
     of the final part of each job that is not preempted, for limited preemption at fixed points, at least 1; the
-    blocking by earlier parts of lower tasks is then up to the caller. `release_jitter_ns`, at most `jitter_ns`: the part
-    of the jitter by which releases follow arrivals, when the rest is that of the arrivals themselves, as of tasks that
-    messages activate; responses count from the arrival, so they contain this part only.
+    blocking by earlier parts of lower tasks is then up to the caller. `release_jitter_ns`: the part of the jitter
+    by which releases follow arrivals, when the rest is that of the arrivals themselves, as of tasks that messages
+    activate; responses count from the arrival, so they contain this part only.
 
     Exact for distinct priorities, `preemptive` or not, without the given blocking: some legal run attains each value.
     Sufficient otherwise. `deadline_ns` (default: the period) only decides `schedulable`.
@@ -256,7 +260,7 @@ def edf_response_times(
 
     _in_threads(run, sets.count)
     met = (status == Status.OK) & (response <= sets.deadline_ns)
-    return BatchResult(response, status, met, worst_arrival_ns=arrivals if details else None)
+    return BatchResult(response, status, met, worst_arrival_ns=arrivals if details else _NONE)
 
 
 def warm_up() -> None:

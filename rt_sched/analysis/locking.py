@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rt_sched.analysis.blocking import (
     Section,
@@ -22,7 +22,7 @@ from rt_sched.trace.setup import Policy, Protocol, SectionRow, Setup, TaskRow
 class LockTerms:
     """`blocking` of a task by sections of less urgent ones, None with the `reason` why nothing bounds it; its spin."""
 
-    blocking: Blocking | None = Blocking()
+    blocking: Blocking | None = field(default_factory=Blocking)
     spin_ns: int = 0
     reason: str = ""
 

@@ -45,7 +45,7 @@ class TermKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`value_ns` of a bound; `by`: the task, resource or slice it is due to; `jobs` of `each_ns` where it is counted."""
+    """`value_ns` of a bound; `by`: the task, resource or slice behind it; `jobs` of `each_ns` where it is counted."""
 
     kind: TermKind
     value_ns: int
@@ -114,7 +114,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """One task in one mode. `bound`: on its response, None where none was found; `reason`: for the verdict, in words."""
+    """One task in one mode. `bound`: on its response, None where none was found; `reason`: of the verdict."""
 
     task: str
     mode: str

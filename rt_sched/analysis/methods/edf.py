@@ -47,7 +47,6 @@ def _respond(load: ProcessorLoad) -> list[Found]:
         release_jitter_ns=[[row.task.release_jitter_ns for row in rows]],
         details=True,
     )
-    assert result.worst_arrival_ns is not None
     found: dict[int, Found] = {}
     for column, row in enumerate(rows):
         status = Status(int(result.status[0, column]))

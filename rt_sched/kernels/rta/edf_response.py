@@ -111,8 +111,8 @@ def _respond_entry(sources: int) -> Callable[..., Any]:
         """Worst-case response times of the sets in rows `first` ... `last`-1.
 
         Arguments as for `edf_demand.demand_test`, scratch_ns int64[5, n_tasks + 1]; floor_ns: int64[n_sets or 1,
-        n_tasks], earliest arrival, from the begin of a busy period, of the jobs of a task. Writes response_ns, status and
-        worst_arrival_ns (from the begin of the busy period; one row suffices when nobody reads it).
+        n_tasks], earliest arrival, from the begin of a busy period, of the jobs of a task. Writes response_ns, status
+        and worst_arrival_ns (from the begin of the busy period; one row suffices when nobody reads it).
         """
         _ = sources
         count = wcet_ns.shape[1]

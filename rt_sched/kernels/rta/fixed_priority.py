@@ -215,8 +215,9 @@ def _entry(sources: int) -> Callable[..., Any]:
         """Worst-case response times of the sets in rows `first` ... `last`-1.
 
         wcet_ns, period_ns, jitter_ns, floor_ns, blocking_ns, region_ns: int64[n_sets, n_tasks]; the last four and
-        group_end may have one row for all. floor_ns: earliest arrival, from the begin of a busy period, of its jobs. group_end: int64[rows, n_tasks], index after the last task of the same priority level;
-        tasks stand by level. overloaded: bool[n_sets, n_tasks], whether the level needs more than the processor has.
+        group_end may have one row for all. floor_ns: earliest arrival, from the begin of a busy period, of its jobs.
+        group_end: int64[rows, n_tasks], index after the last task of the same priority level; tasks stand by level.
+        overloaded: bool[n_sets, n_tasks], whether the level needs more than the processor has.
         skip: bool[n_sets], rows to leave alone. scratch_ns: int64[3, n_tasks].
         Writes response_ns, status; worst_job, worst_window_ns (number and window of the worst job; one row suffices
         when nobody reads them).
