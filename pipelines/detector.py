@@ -10,22 +10,34 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines import onnx_session
-from pipelines.coco import COCO_IDS, COCO_NAMES, ROAD_USERS
-from pipelines.parameters import checked_choice, checked_integer, checked_number, nearest
+from pipelines.camera import Preprocess
+from pipelines.cameras import camera_of
+from pipelines.class_lists import ClassList
+from pipelines.detector_decoding import Candidates, UnexpectedOutput, read_candidates
+from pipelines.detector_layouts import NoLayout, OutputLayout
+from pipelines.detector_settings import DetectorSettings
+from pipelines.model_input import INPUT_DTYPES, PictureShape, shape_of_model
+from pipelines.parameters import checked_choice, checked_integer, checked_names, checked_number, checked_path, nearest
+from pipelines.suppression import suppress_overlaps
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import Detections2D, Tensor
-from rt_sched.ports import JobContext, StageBase, StageContext
+from rt_sched.ports import Feeder, JobContext, StageBase, StageContext
 
 #: The detector that ships: SSD-Lite with MobileNetV2, trained on COCO, INT8.
 SHIPPED_MODEL = Path(__file__).parent / "models" / "coco_ssd_300_int8.onnx"
+
+_PREPROCESS, _INFER = "pipelines.camera:Preprocess", "pipelines.detector:Infer"
 
 
 class Infer(StageBase):
     """Runs an ONNX model with one input on the CPU. Input `tensor`: Tensor; output `raw`: Tensor.
 
+    Any network of one picture: a detector, a segmentation. What the preprocessing delivers is checked at start.
+
     Parameters:
         model: the model's file, relative to the system file; the shipped detector when not given.
-        input_shape, input_dtype: what the preprocessing delivers; checked against the model at start.
+        input_shape, input_dtype: what the preprocessing delivers, where another stage than `pipelines.camera` does;
+            else the model's own shape.
         output_names: outputs to deliver, in this order; all of the model's when not given.
 
     Raises DeploymentError, naming the model's inputs and outputs, for a model or a tensor that does not fit.
@@ -38,28 +50,32 @@ class Infer(StageBase):
         self,
         *,
         model: str | None = None,
-        input_shape: Sequence[int] = (1, 3, 300, 300),
-        input_dtype: str = "float32",
+        input_shape: Sequence[int] | None = None,
+        input_dtype: str | None = None,
         output_names: Sequence[str] | None = None,
     ) -> None:
-        if model is not None and (not isinstance(model, str) or not model):
-            raise ValueError(f"model: {model!r} is not the path of a file")
-        if isinstance(input_shape, str) or not isinstance(input_shape, Sequence) or not input_shape:
+        self.model = checked_path("model", model)
+        if input_shape is not None and (
+            isinstance(input_shape, str) or not isinstance(input_shape, Sequence) or not input_shape
+        ):
             raise ValueError(f"input_shape: {input_shape!r} is not a list of sizes, such as [1, 3, 300, 300]")
-        self._model = model
-        self._shape = tuple(checked_integer("input_shape", size, low=1, high=1 << 20) for size in input_shape)
-        self._dtype = checked_choice("input_dtype", input_dtype, ("float32", "uint8"))
-        self._wanted = _checked_names("output_names", output_names)
+        self._shape = (
+            None
+            if input_shape is None
+            else tuple(checked_integer("input_shape", size, low=1, high=1 << 20) for size in input_shape)
+        )
+        self._dtype = None if input_dtype is None else checked_choice("input_dtype", input_dtype, INPUT_DTYPES)
+        self.output_names = checked_names("output_names", output_names)
         self._names: tuple[str, ...] = ()
         self._session: onnx_session.ModelSession | None = None
 
     def start(self, context: StageContext) -> None:
         """Loads the model and runs it once, so that no job pays for the first run's allocations."""
-        path = SHIPPED_MODEL if self._model is None else context.base_dir / self._model
-        session = onnx_session.acquire(path)
+        session = acquire_model(context.base_dir, self.model)
         try:
-            self._names = self._fitting_outputs(session)
-            session.run(np.zeros(self._shape, self._dtype), self._names)
+            shape, dtype = self._delivered(session, context)
+            self._names = self._fitting_outputs(session, shape, dtype)
+            session.run(np.zeros(shape, dtype), self._names)
         except BaseException:
             onnx_session.release(session)
             raise
@@ -74,8 +90,8 @@ class Infer(StageBase):
         if not session.signature.inputs[0].accepts(array.shape, array.dtype.name):
             raise DeploymentError(
                 f"task {job.task}: the tensor {array.dtype.name}{list(array.shape)} does not fit the model "
-                f"{session.path} ({session.signature}); set the preprocessing's input_width, input_height, layout "
-                "and dtype accordingly"
+                f"{session.path} ({session.signature}); set the preprocessing's model, or its input_width, "
+                "input_height, layout and dtype accordingly"
             )
         return {
             "raw": Tensor(
@@ -98,30 +114,68 @@ class Infer(StageBase):
             onnx_session.release(self._session)
             self._session = None
 
-    def _fitting_outputs(self, session: onnx_session.ModelSession) -> tuple[str, ...]:
-        signature = session.signature
-        if len(signature.inputs) != 1 or not signature.inputs[0].accepts(self._shape, self._dtype):
+    def _delivered(self, session: onnx_session.ModelSession, context: StageContext) -> tuple[tuple[int, ...], str]:
+        """Shape and type of the tensors to come: as stated, else as the preprocessing makes them, else as the model
+        wants them."""
+        if self._shape is not None:
+            return self._shape, self._dtype or "float32"
+        made = made_picture(context.feeders.get("tensor"), context.base_dir)
+        if made is not None:
+            if len(session.signature.inputs) != 1 or not session.signature.inputs[0].accepts(
+                made.tensor_shape, made.dtype
+            ):
+                raise DeploymentError(
+                    f"model {session.path} does not take one {made} tensor, which task "
+                    f"{context.feeders['tensor'].task} makes; it has {session.signature}; set model there too, or "
+                    "input_width, input_height, layout and dtype"
+                )
+            return made.tensor_shape, made.dtype
+        try:
+            shape = shape_of_model(session.signature, dtype=self._dtype)
+        except DeploymentError as error:
             raise DeploymentError(
-                f"model {session.path} does not take one {self._dtype}{list(self._shape)} tensor; it has {signature}"
+                f"model {session.path}: {error}; it has {session.signature}; set input_shape to what is delivered"
+            ) from error
+        return shape.tensor_shape, shape.dtype
+
+    def _fitting_outputs(
+        self, session: onnx_session.ModelSession, shape: tuple[int, ...], dtype: str
+    ) -> tuple[str, ...]:
+        signature = session.signature
+        if len(signature.inputs) != 1 or not signature.inputs[0].accepts(shape, dtype):
+            raise DeploymentError(
+                f"model {session.path} does not take one {dtype}{list(shape)} tensor; it has {signature}"
             )
         names = tuple(output.name for output in signature.outputs)
-        for name in self._wanted or ():
+        for name in self.output_names or ():
             if name not in names:
                 raise DeploymentError(f"model {session.path} has no output {name!r}; {nearest(name, names)}")
-        return self._wanted or names
+        return self.output_names or names
 
 
 class Postprocess(StageBase):
-    """Raw SSD output -> boxes in recorded pixels. Input `raw`: Tensor; output `detections`: Detections2D.
+    """Raw detector output -> boxes in recorded pixels. Input `raw`: Tensor; output `detections`: Detections2D.
 
-    The tensor holds boxes [1, n, 1, 4] or [1, n, 4] (y_min, x_min, y_max, x_max as fractions of the network's input)
-    and scores [1, n, classes] for COCO's identifiers from 1 on, in this order. A box gets its best class.
-    Detections are ordered by falling score, ties by the network's own order.
+    A box gets its best class. Detections are ordered by falling score, ties by the network's own order.
 
     Parameters:
         camera: sensor that the boxes belong to; found in the task's name when not given.
-        score_threshold: least score, 0..1. iou_threshold: overlap above which the weaker box of a class goes, 0..1.
-        classes: COCO names to keep; road users when not given. max_detections: most boxes per frame.
+        model: whose output this is; that of the inference before it when not given. Its outputs are checked at start.
+        output_layout: see `pipelines.detector_layouts`; "auto" where the outputs tell. outputs: what an output holds
+            (boxes, scores, classes, count, table) -> its name, where neither shape nor name tell.
+        box_format: "yxyx", "xyxy", "cxcywh" or "xywh"; box_units: "fraction" of the network's input, or "pixels".
+        score_activation: "none", "sigmoid" or "softmax", for networks that hand out logits.
+        background: "none", or the "first" or "last" score column means no object. first_class: number of the first
+            class, for layouts with class numbers. strides: of YOLOX grids, in pixels.
+        class_names: list of names by the model's class number, a built-in list ("coco80", "coco91") or a file; that
+            of the layout's usual training when not given. class_map: the model's name -> the published one.
+        classes: published names to keep; when not given, road users, or all of a list without any.
+        score_threshold: least score, 0..1. score_thresholds: published name -> its own least score.
+        iou_threshold: overlap above which the weaker box of a class goes, 0..1.
+        max_detections: most boxes per frame. max_candidates: most boxes that are compared with each other.
+
+    Raises ValueError for parameters out of range, DeploymentError, naming the model's outputs, for one that
+    does not fit.
     """
 
     inputs: ClassVar[Mapping[str, type]] = {"raw": Tensor}
@@ -131,140 +185,175 @@ class Postprocess(StageBase):
         self,
         *,
         camera: str | None = None,
+        model: str | None = None,
+        output_layout: str = "auto",
+        outputs: Mapping[str, str] | None = None,
+        box_format: str | None = None,
+        box_units: str | None = None,
+        score_activation: str = "none",
+        background: str = "none",
+        first_class: int = 0,
+        strides: Sequence[int] = (8, 16, 32),
+        class_names: Sequence[str] | str | None = None,
+        class_map: Mapping[str, str] | None = None,
+        classes: Sequence[str] | None = None,
         score_threshold: float = 0.35,
+        score_thresholds: Mapping[str, float] | None = None,
         iou_threshold: float = 0.5,
-        classes: Sequence[str] = ROAD_USERS,
         max_detections: int = 100,
+        max_candidates: int = 1000,
     ) -> None:
         if camera is not None and (not isinstance(camera, str) or not camera):
             raise ValueError(f"camera: {camera!r} is not the name of a sensor")
         self._wanted_camera = camera
         self._camera = camera or ""
-        self._score_threshold = checked_number("score_threshold", score_threshold, low=0.0, high=1.0)
+        self.model = checked_path("model", model)
+        self._settings = DetectorSettings.checked(
+            output_layout=output_layout,
+            outputs=outputs,
+            box_format=box_format,
+            box_units=box_units,
+            score_activation=score_activation,
+            background=background,
+            first_class=first_class,
+            strides=strides,
+            class_names=class_names,
+            class_map=class_map,
+            classes=classes,
+            score_threshold=score_threshold,
+            score_thresholds=score_thresholds,
+        )
         self._iou_threshold = checked_number("iou_threshold", iou_threshold, low=0.0, high=1.0)
         self._max_detections = checked_integer("max_detections", max_detections, low=1, high=10_000)
-        names = _checked_names("classes", classes)
-        for name in names or ():
-            checked_choice("classes", name, COCO_IDS)
-        self._class_ids = np.array(sorted({COCO_IDS[name] for name in names or ()}), np.int32)
+        self._max_candidates = checked_integer("max_candidates", max_candidates, low=1, high=10_000)
+        self._base_dir = Path()
+        self._resolved: tuple[OutputLayout, ClassList, npt.NDArray[np.float32]] | None = None
 
     def start(self, context: StageContext) -> None:
-        """Settles which camera the boxes belong to. Raises DeploymentError when that is unknown."""
-        self._camera = _camera_of(context, self._wanted_camera)
+        """Settles camera, layout and classes. Raises DeploymentError when one is unknown or the model does not fit."""
+        self._camera = camera_of(context, self._wanted_camera)
+        self._base_dir = context.base_dir
+        self._resolved = None
+        feeder = context.feeders.get("raw")
+        infer = Infer(**feeder.parameters) if feeder is not None and feeder.stage == _INFER else None
+        model = self.model or (infer.model if infer else None)
+        if infer is not None and self.model and infer.model != self.model:
+            raise DeploymentError(
+                f"task {context.task}: model {self.model!r} is not the one of task {feeder.task if feeder else ''}, "
+                f"{infer.model or 'the shipped one'!r}"
+            )
+        if model is None and infer is None:
+            return  # what comes is told by the first tensor
+        session = acquire_model(context.base_dir, model)
+        try:
+            signature = session.signature
+            delivered = infer.output_names if infer else None
+            known = [output for output in signature.outputs if delivered is None or output.name in delivered]
+            size = _network_size(signature)
+            self._resolved = self._settings.resolve(known, size, context.base_dir)
+        except (NoLayout, DeploymentError) as error:
+            raise DeploymentError(
+                f"task {context.task}: model {session.path}: {error}; it has {session.signature}"
+            ) from error
+        finally:
+            onnx_session.release(session)
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         raw: Tensor = inputs["raw"]
-        boxes, scores = _ssd_outputs(raw, job.task)
-        candidates = np.flatnonzero(scores.max(axis=1) >= self._score_threshold)
-        best = scores[candidates].argmax(axis=1)
-        class_ids = (best + 1).astype(np.int32)
-        boxes_px = _recorded_pixels(boxes[candidates], raw)
-        usable = (
-            np.isin(class_ids, self._class_ids) & (boxes_px[:, 2] > boxes_px[:, 0]) & (boxes_px[:, 3] > boxes_px[:, 1])
-        )
-        boxes_px, class_ids = boxes_px[usable], class_ids[usable]
-        kept_scores = scores[candidates, best][usable]
-        keep = suppress_overlaps(boxes_px, kept_scores, class_ids, self._iou_threshold)[: self._max_detections]
-        return {
-            "detections": Detections2D(
-                capture_time_ns=raw.capture_time_ns,
-                frame_id=raw.frame_id,
-                camera=self._camera,
-                image_height=raw.recorded_height,
-                image_width=raw.recorded_width,
-                boxes_px=boxes_px[keep],
-                scores=kept_scores[keep].astype(np.float32),
-                class_ids=class_ids[keep],
-                class_names=tuple(COCO_NAMES[int(i)] for i in class_ids[keep]),
+        try:
+            if raw.network_height < 1 or raw.network_width < 1:
+                raise UnexpectedOutput("the output of a network whose input is no picture")
+            if self._resolved is None:
+                self._resolved = self._settings.resolve(
+                    _signatures(raw), (raw.network_height, raw.network_width), self._base_dir
+                )
+            layout, known, thresholds = self._resolved
+            candidates = read_candidates(
+                layout,
+                _named_arrays(layout, raw),
+                self._settings.reading(layout),
+                classes=len(known),
+                network_size=(raw.network_height, raw.network_width),
+                min_score=float(thresholds.min()),
             )
-        }
+        except (UnexpectedOutput, NoLayout) as error:
+            raise DeploymentError(f"task {job.task}: {error}; what came is {_listed(raw)}") from error
+        return {"detections": self._detections(raw, candidates, known, thresholds)}
+
+    def _detections(
+        self, raw: Tensor, found: Candidates, known: ClassList, thresholds: npt.NDArray[np.float32]
+    ) -> Detections2D:
+        boxes_px = recorded_pixels(found.boxes_px, raw)
+        usable = np.flatnonzero(
+            (found.scores >= thresholds[found.classes])
+            & (boxes_px[:, 2] > boxes_px[:, 0])
+            & (boxes_px[:, 3] > boxes_px[:, 1])
+        )
+        if len(usable) > self._max_candidates:
+            usable = usable[np.argsort(-found.scores[usable], kind="stable")[: self._max_candidates]]
+        ids = known.ids[found.classes[usable]]
+        keep = suppress_overlaps(boxes_px[usable], found.scores[usable], ids, self._iou_threshold)
+        kept = usable[keep[: self._max_detections]]
+        return Detections2D(
+            capture_time_ns=raw.capture_time_ns,
+            frame_id=raw.frame_id,
+            camera=self._camera,
+            image_height=raw.recorded_height,
+            image_width=raw.recorded_width,
+            boxes_px=boxes_px[kept],
+            scores=found.scores[kept],
+            class_ids=known.ids[found.classes[kept]],
+            class_names=tuple(known.published[number] for number in found.classes[kept]),
+        )
 
 
-def suppress_overlaps(
-    boxes_px: npt.NDArray[np.float32],
-    scores: npt.NDArray[np.float32],
-    class_ids: npt.NDArray[np.int32],
-    iou_threshold: float,
-) -> npt.NDArray[np.intp]:
-    """Class-wise non-maximum suppression: indices of the boxes that stay, by falling score.
-
-    `boxes_px`: float32[n, 4] as x_min, y_min, x_max, y_max; `scores`: float32[n]; `class_ids`: int32[n].
-    A box goes when a stronger one of its class that stays overlaps it with more than `iou_threshold` (intersection
-    over union). Of equal scores the earlier box is the stronger.
-    """
-    order = np.argsort(-scores, kind="stable")
-    boxes, classes = boxes_px[order].astype(np.float64), class_ids[order]
-    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    alive = np.ones(len(order), np.bool_)
-    for index in range(len(order)):
-        if not alive[index]:
-            continue
-        weaker = index + 1 + np.flatnonzero(alive[index + 1 :] & (classes[index + 1 :] == classes[index]))
-        corner_min = np.maximum(boxes[index, :2], boxes[weaker, :2])
-        corner_max = np.minimum(boxes[index, 2:], boxes[weaker, 2:])
-        common = np.prod(np.clip(corner_max - corner_min, 0.0, None), axis=1)
-        alive[weaker[common > iou_threshold * (areas[index] + areas[weaker] - common)]] = False
-    return order[alive]
+def acquire_model(base_dir: Path, model: str | None) -> onnx_session.ModelSession:
+    """The session of a stage's parameter `model`; the shipped detector's for None. To be released."""
+    return onnx_session.acquire(SHIPPED_MODEL if model is None else base_dir / model)
 
 
-def _recorded_pixels(fractions: npt.NDArray[np.float32], raw: Tensor) -> npt.NDArray[np.float32]:
-    """float32[n, 4] y_min, x_min, y_max, x_max of the network's input -> x_min, y_min, x_max, y_max, clipped.
+def made_picture(feeder: Feeder | None, base_dir: Path) -> PictureShape | None:
+    """What a connected `pipelines.camera:Preprocess` makes; None for another stage or none. Raises DeploymentError."""
+    if feeder is None or feeder.stage != _PREPROCESS:
+        return None
+    preprocess = Preprocess(**feeder.parameters)
+    try:
+        return preprocess.picture(base_dir)[0]
+    finally:
+        preprocess.stop()
 
-    Boxes with a value that is not finite come out empty.
-    """
-    size = np.array([raw.network_width, raw.network_height] * 2, np.float64)
+
+def recorded_pixels(boxes_px: npt.NDArray[np.float64], raw: Tensor) -> npt.NDArray[np.float32]:
+    """float32[n, 4]: boxes in pixels of the network's input -> recorded pixels, clipped to the frame."""
     offset, scale = np.array(raw.offset_xy * 2), np.array(raw.scale_xy * 2)
     limits = np.array([raw.recorded_width, raw.recorded_height] * 2, np.float64)
-    fractions = np.where(np.isfinite(fractions).all(axis=1, keepdims=True), fractions, 0.0)
-    pixels = (fractions[:, [1, 0, 3, 2]] * size - offset) / scale
-    clipped: npt.NDArray[np.float32] = np.clip(pixels, 0.0, limits).astype(np.float32)
+    clipped: npt.NDArray[np.float32] = np.clip((boxes_px - offset) / scale, 0.0, limits).astype(np.float32)
     return clipped
 
 
-def _ssd_outputs(raw: Tensor, task: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Boxes float32[n, 4] and scores float32[n, classes]; raises DeploymentError when the tensor holds no such pair."""
-    shapes = [array.shape for array in raw.arrays]
-    if len(shapes) == 2 and raw.network_height > 0 and len(shapes[0]) >= 3 and len(shapes[1]) == 3:
-        boxes_shape, scores_shape = shapes
-        anchors, classes = scores_shape[1:]
-        if boxes_shape in ((1, anchors, 1, 4), (1, anchors, 4)) and 1 <= classes <= max(COCO_NAMES):
-            boxes, scores = raw.arrays
-            return (
-                boxes.reshape(anchors, 4).astype(np.float32, copy=False),
-                scores[0].astype(np.float32, copy=False),
-            )
-    listed = "; ".join(f"{name} {list(shape)}" for name, shape in zip(raw.names, shapes, strict=True))
-    raise DeploymentError(
-        f"task {task}: SSD output is boxes [1, n, 1, 4] and scores [1, n, 1..90] of an image network; got {listed}"
-    )
-
-
-def _camera_of(context: StageContext, wanted: str | None) -> str:
-    """The parameter, else the camera with the longest name that the task's name contains, else the only camera."""
-    cameras = sorted(name for name, sensor in context.sensors.items() if sensor.kind == "camera")
-    if wanted is not None:
-        if context.sensors and wanted not in cameras:
-            raise DeploymentError(f"task {context.task}: camera {wanted!r} is not a camera; {nearest(wanted, cameras)}")
-        return wanted
-    if not context.sensors:
-        return context.task
-    named = sorted((name for name in cameras if name in context.task), key=len)
-    if named:
-        return named[-1]
-    if len(cameras) == 1:
-        return cameras[0]
-    raise DeploymentError(
-        f"task {context.task}: which camera its boxes belong to is unclear; set the parameter camera to one of: "
-        f"{', '.join(cameras) if cameras else '(the system has no camera)'}"
-    )
-
-
-def _checked_names(name: str, value: Sequence[str] | None) -> tuple[str, ...] | None:
-    if value is None:
+def _network_size(signature: onnx_session.ModelSignature) -> tuple[int, int] | None:
+    """Height and width of the model's input where its signature states them."""
+    try:
+        shape = shape_of_model(signature)
+    except DeploymentError:
         return None
-    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-        raise ValueError(f"{name}: {value!r} is not a list of names")
-    for item in value:
-        if not isinstance(item, str):
-            raise ValueError(f"{name}: {item!r} is not a name")
-    return tuple(value)
+    return shape.height, shape.width
+
+
+def _signatures(raw: Tensor) -> list[onnx_session.TensorSignature]:
+    return [
+        onnx_session.TensorSignature(name, array.dtype.name, array.shape)
+        for name, array in zip(raw.names, raw.arrays, strict=True)
+    ]
+
+
+def _named_arrays(layout: OutputLayout, raw: Tensor) -> dict[str, npt.NDArray[np.generic]]:
+    arrays = dict(zip(raw.names, raw.arrays, strict=True))
+    for name in layout.outputs.values():
+        if name not in arrays:
+            raise UnexpectedOutput(f"the inference does not deliver the output {name!r}")
+    return arrays
+
+
+def _listed(raw: Tensor) -> str:
+    return "; ".join(f"{name} {list(array.shape)}" for name, array in zip(raw.names, raw.arrays, strict=True))

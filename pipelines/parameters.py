@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 
@@ -33,6 +33,25 @@ def checked_choice(name: str, value: Any, choices: Collection[str]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     raise ValueError(f"{name}: {value!r} is not known; {nearest(value, choices)}")
+
+
+def checked_path(name: str, value: Any) -> str | None:
+    """`value` when it is a text that may be the path of a file, or None."""
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise ValueError(f"{name}: {value!r} is not the path of a file")
+
+
+def checked_names(name: str, value: Any) -> tuple[str, ...] | None:
+    """`value` as a tuple of names, or None; an empty list is refused."""
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+        raise ValueError(f"{name}: {value!r} is not a list of names")
+    for item in value:
+        if not isinstance(item, str):
+            raise ValueError(f"{name}: {item!r} is not a name")
+    return tuple(value)
 
 
 def nearest(value: Any, choices: Collection[str]) -> str:

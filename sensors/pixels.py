@@ -13,24 +13,41 @@ from sensors.image_headers import BYTES_PER_PIXEL, compressed_size
 MAX_PIXELS = 2**27
 
 
-def decode_bgr(image: EncodedImage, *, max_side: int | None = None) -> CameraImage:
+#: By how much a jpeg can be reduced while it is decoded, and OpenCV's names for that.
+_REDUCTIONS = ((8, "IMREAD_REDUCED_COLOR_8"), (4, "IMREAD_REDUCED_COLOR_4"), (2, "IMREAD_REDUCED_COLOR_2"))
+
+
+def recorded_size(image: EncodedImage) -> tuple[int, int]:
+    """(height, width) in pixels of the frame as recorded; raises DataError where it has none."""
+    compressed = image.encoding in ("jpeg", "png")
+    height, width = compressed_size(image.encoding, image.data) if compressed else (image.height, image.width)
+    _check_size(height, width)
+    return height, width
+
+
+def decode_bgr(image: EncodedImage, *, at_least: tuple[int, int] | None = None) -> CameraImage:
     """The frame as blue, green, red bytes; raises DataError with the reason where it has none.
 
-    `max_side`: the longer side in pixels that the caller needs. A jpeg is then decoded at 1/2, 1/4 or 1/8 of its
-    size where both sides stay at least that long, which saves most of the time; `recorded_height` and
+    `at_least`: the height and width in pixels that the caller needs. A jpeg is then decoded at 1/2, 1/4 or 1/8 of its
+    size where neither side becomes shorter than that, which saves most of the time; `recorded_height` and
     `recorded_width` keep the full size. 16 bit samples keep their upper byte. EXIF rotation is not applied: the
     calibration belongs to the sensor as mounted.
     """
+    height, width = recorded_size(image)
     if image.encoding in ("jpeg", "png"):
-        height, width = compressed_size(image.encoding, image.data)
-        _check_size(height, width)
-        bgr = _decode_compressed(image, height, width, max_side)
+        bgr = _decode_compressed(image, reduction(height, width, at_least) if image.encoding == "jpeg" else 1)
     else:
-        height, width = image.height, image.width
-        _check_size(height, width)
         bgr = _decode_raw(image)
     bgr.flags.writeable = False
     return CameraImage(image.capture_time_ns, image.frame_id, bgr, height, width)
+
+
+def reduction(height: int, width: int, at_least: tuple[int, int] | None) -> int:
+    """1, 2, 4 or 8: by how much a jpeg of this size may shrink and still have `at_least` (height, width) pixels."""
+    if at_least is None:
+        return 1
+    fits = (factor for factor, _ in _REDUCTIONS if height >= factor * at_least[0] and width >= factor * at_least[1])
+    return next(fits, 1)
 
 
 def _check_size(height: int, width: int) -> None:
@@ -40,19 +57,10 @@ def _check_size(height: int, width: int) -> None:
         raise DataError(f"image claims {width} x {height} pixels; at most {MAX_PIXELS} are read")
 
 
-def _decode_compressed(image: EncodedImage, height: int, width: int, max_side: int | None) -> npt.NDArray[np.uint8]:
+def _decode_compressed(image: EncodedImage, factor: int) -> npt.NDArray[np.uint8]:
     import cv2
 
-    flags = cv2.IMREAD_COLOR
-    if image.encoding == "jpeg" and max_side is not None:
-        for factor, reduced in (
-            (8, cv2.IMREAD_REDUCED_COLOR_8),
-            (4, cv2.IMREAD_REDUCED_COLOR_4),
-            (2, cv2.IMREAD_REDUCED_COLOR_2),
-        ):
-            if min(height, width) >= factor * max_side:
-                flags = reduced
-                break
+    flags = cv2.IMREAD_COLOR if factor == 1 else getattr(cv2, dict(_REDUCTIONS)[factor])
     try:
         decoded = cv2.imdecode(np.frombuffer(image.data, np.uint8), flags | cv2.IMREAD_IGNORE_ORIENTATION)
     except cv2.error as error:

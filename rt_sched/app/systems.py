@@ -8,7 +8,7 @@ from rt_sched.app.init import system_text_for
 from rt_sched.app.shipped import resolve
 from rt_sched.config import load_system, load_system_text
 from rt_sched.model import Sensor, System, Task
-from rt_sched.ports import Recording, SensorDescription, StageCatalogue, StageContext
+from rt_sched.ports import Feeder, Recording, SensorDescription, StageCatalogue, StageContext
 from rt_sched.units import NS_PER_S
 
 
@@ -27,7 +27,13 @@ def system_for(argument: str | None, recording: Recording, stages: StageCatalogu
 def stage_context(system: System, task: Task) -> StageContext:
     """What the stage of `task` is told at start."""
     sensors = {sensor.name: _describe(sensor) for sensor in system.sensors}
-    return StageContext(task=task.name, base_dir=Path(system.base_dir), sensors=sensors)
+    tasks = {other.name: other for other in system.tasks}
+    feeders = {
+        port.name: Feeder(port.source, source.stage, dict(source.parameters))
+        for port in task.inputs
+        if (source := tasks.get(port.source)) is not None and source.stage
+    }
+    return StageContext(task.name, Path(system.base_dir), sensors, task.max_disparity_ns, feeders)
 
 
 def _describe(sensor: Sensor) -> SensorDescription:

@@ -2,9 +2,10 @@
 
 from rt_sched.ports.catalogue import StageCatalogue, StageDescription, StageParameter
 from rt_sched.ports.source import RecordedMessage, Recording, TopicInfo, TopicKind
-from rt_sched.ports.stage import JobContext, Rejected, SensorDescription, Stage, StageBase, StageContext
+from rt_sched.ports.stage import Feeder, JobContext, Rejected, SensorDescription, Stage, StageBase, StageContext
 
 __all__ = [
+    "Feeder",
     "JobContext",
     "RecordedMessage",
     "Recording",

@@ -29,16 +29,30 @@ class Rejected(DataError):
 
 
 @dataclass(frozen=True, slots=True)
+class Feeder:
+    """The task that an input comes from: its name, its stage as "module:Class", and that stage's parameters."""
+
+    task: str
+    stage: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class StageContext:
     """What a stage may know about the system at start.
 
     `task`: name of the task it serves. `sensors`: name -> properties (kind, calibration) of every sensor.
-    `base_dir`: folder that relative paths in the system file refer to.
+    `base_dir`: folder that relative paths in the system file refer to. `max_disparity_ns`: largest difference of the
+    capture stamps that one job may combine, None without a limit; a stage that combines inputs keeps it.
+    `feeders`: input name -> the task that it is connected to; an input from a sensor has none. With it stages that must
+    fit each other say so at start.
     """
 
     task: str
     base_dir: Path
     sensors: Mapping[str, SensorDescription] = field(default_factory=dict)
+    max_disparity_ns: int | None = None
+    feeders: Mapping[str, Feeder] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

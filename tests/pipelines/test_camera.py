@@ -182,7 +182,7 @@ def test_one_stage_serves_several_threads() -> None:
         ),
         ({"layout": 3}, "layout: 3 is not known; valid: nchw, nhwc"),
         ({"channels": "rbg"}, "did you mean 'rgb'"),
-        ({"dtype": "float64"}, "did you mean 'float32'"),
+        ({"dtype": "float64"}, "valid: float32, float16, uint8"),
         ({"value_range": [1.0]}, "is not a pair"),
         ({"value_range": "01"}, "is not a pair"),
         ({"value_range": [0.0, float("nan")]}, "value_range: nan is out of range"),

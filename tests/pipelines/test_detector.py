@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from pipelines import onnx_session
 from pipelines.camera import Preprocess
 from pipelines.coco import COCO_IDS, COCO_NAMES, ROAD_USERS
-from pipelines.detector import SHIPPED_MODEL, Infer, Postprocess, suppress_overlaps
+from pipelines.detector import SHIPPED_MODEL, Infer, Postprocess
+from pipelines.suppression import suppress_overlaps
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import CameraImage, Detections2D, Tensor
 from rt_sched.ports import JobContext, SensorDescription, Stage, StageContext
@@ -87,7 +88,7 @@ class TestInfer:
     def test_a_model_of_another_input_shape_is_refused_with_its_signature(self, tmp_path: Path) -> None:
         (tmp_path / "small.onnx").write_bytes(identity_model([1, 3, 64, 96]))
         with pytest.raises(DeploymentError) as caught:
-            Infer(model="small.onnx").start(context(tmp_path))
+            Infer(model="small.onnx", input_shape=[1, 3, 300, 300]).start(context(tmp_path))
         assert "does not take one float32[1, 3, 300, 300] tensor" in str(caught.value)
         assert "inputs: pixels float32[1, 3, 64, 96]; outputs: out float32[1, 3, 64, 96]" in str(caught.value)
 
@@ -156,7 +157,7 @@ class TestInfer:
         path.write_bytes(identity_model([1, 3, 8, 12]))
         held = onnx_session.acquire(path)
         with pytest.raises(DeploymentError):
-            Infer(model="small.onnx").start(context(tmp_path))
+            Infer(model="small.onnx", input_dtype="uint8").start(context(tmp_path))
         onnx_session.release(held)
         fresh = onnx_session.acquire(path)
         assert fresh is not held
@@ -184,7 +185,7 @@ class TestInfer:
             ({"model": ""}, "model: '' is not the path of a file"),
             ({"input_shape": "1x3"}, "input_shape: '1x3' is not a list of sizes"),
             ({"input_shape": [1, 3, 0, 300]}, "input_shape: 0 is out of range"),
-            ({"input_dtype": "float16"}, "input_dtype: 'float16' is not known"),
+            ({"input_dtype": "float64"}, "input_dtype: 'float64' is not known"),
             ({"output_names": "scores"}, "output_names: 'scores' is not a list of names"),
             ({"output_names": [1]}, "output_names: 1 is not a name"),
         ],
@@ -255,12 +256,21 @@ class TestPostprocess:
         np.testing.assert_allclose(detect(raw, max_detections=2).scores, [0.8, 0.75])
 
     @pytest.mark.parametrize(
-        "shapes", [[(1, 5, 4)], [(1, 5, 4), (1, 6, 90)], [(1, 5, 4), (1, 5, 91)], [(5, 4), (1, 5, 9)]]
+        ("shapes", "message"),
+        [
+            ([(1, 5, 4)], "does not fit a list of 80 classes"),
+            ([(1, 5, 4), (1, 6, 90)], r"scores \[1, 6, 90\] are not boxes"),
+            ([(1, 5, 4), (1, 5, 91)], "91 score columns; 90 classes make 90; set background to first or last"),
+            ([(5, 4), (1, 5, 9)], "9 score columns; 90 classes make 90"),
+            ([(1, 5, 4), (1, 5, 7, 7)], "not those of an SSD"),
+        ],
     )
-    def test_output_of_another_kind_is_refused_with_what_it_is(self, shapes: list[tuple[int, ...]]) -> None:
+    def test_output_of_another_kind_is_refused_with_what_it_is(
+        self, shapes: list[tuple[int, ...]], message: str
+    ) -> None:
         arrays = tuple(np.zeros(shape, np.float32) for shape in shapes)
         raw = Tensor(0, "f", tuple("abcd"[: len(shapes)]), arrays, 9, 9, (1.0, 1.0), (0.0, 0.0), 9, 9)
-        with pytest.raises(DeploymentError, match="SSD output is boxes") as caught:
+        with pytest.raises(DeploymentError, match=message) as caught:
             detect(raw)
         assert f"a {list(shapes[0])}" in str(caught.value)
 

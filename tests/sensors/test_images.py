@@ -5,11 +5,13 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rt_sched.errors import DataError
 from rt_sched.messages import EncodedImage
 from sensors.image_headers import BYTES_PER_PIXEL, compressed_size
-from sensors.pixels import decode_bgr
+from sensors.pixels import decode_bgr, reduction
 from sensors.recording import open_recording
 
 HEIGHT, WIDTH = 24, 32
@@ -106,25 +108,35 @@ def test_compressed_images(tmp_path, ros2, image_format, extension, encoding, tr
 
 
 @pytest.mark.parametrize(
-    ("height", "width", "max_side", "factor"),
+    ("size", "at_least", "factor"),
     [
-        (480, 640, None, 1),
-        (480, 640, 300, 1),
-        (480, 640, 240, 2),
-        (480, 640, 120, 4),
-        (480, 640, 60, 8),
-        (480, 640, 1, 8),
-        (479, 640, 240, 1),
-        (481, 643, 240, 2),
-        (2400, 2, 1, 2),
+        ((480, 640), None, 1),
+        ((480, 640), (300, 300), 1),
+        ((480, 640), (240, 320), 2),
+        ((480, 640), (240, 321), 1),
+        ((480, 640), (241, 320), 1),
+        ((480, 640), (120, 160), 4),
+        ((480, 640), (60, 80), 8),
+        ((480, 640), (1, 1), 8),
+        ((479, 640), (240, 240), 1),
+        ((481, 643), (240, 321), 2),
+        ((1080, 1920), (234, 416), 4),
+        ((2400, 2), (1, 1), 2),
     ],
 )
-def test_reduced_jpeg_keeps_both_sides_long_enough(height, width, max_side, factor):
-    data = cv2.imencode(".jpg", np.full((height, width, 3), 90, np.uint8))[1].tobytes()
-    image = decode_bgr(EncodedImage(1, "cam", "jpeg", data), max_side=max_side)
-    assert image.bgr.shape[:2] == (-(-height // factor), -(-width // factor))
-    assert (image.recorded_height, image.recorded_width) == (height, width)
-    assert max_side is None or min(image.bgr.shape[:2]) >= max_side or factor == 1
+def test_a_reduced_jpeg_has_the_pixels_that_are_needed(size, at_least, factor):
+    data = cv2.imencode(".jpg", np.full((*size, 3), 90, np.uint8))[1].tobytes()
+    image = decode_bgr(EncodedImage(1, "cam", "jpeg", data), at_least=at_least)
+    assert image.bgr.shape[:2] == (-(-size[0] // factor), -(-size[1] // factor))
+    assert (image.recorded_height, image.recorded_width) == size
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 5000), st.integers(1, 5000), st.integers(1, 5000), st.integers(1, 5000))
+def test_a_reduction_is_the_strongest_that_leaves_enough(height, width, least_height, least_width):
+    factor = reduction(height, width, (least_height, least_width))
+    fitting = [f for f in (2, 4, 8) if height / f >= least_height and width / f >= least_width]
+    assert factor == max(fitting, default=1)
 
 
 def test_exif_rotation_is_not_applied():
@@ -217,7 +229,7 @@ def test_random_bytes_in_a_jpeg_give_pixels_or_a_data_error():
         for _ in range(3):
             data[random.integers(3, len(data))] = random.integers(0, 256)
         try:
-            outcomes.add(decode_bgr(EncodedImage(1, "c", "jpeg", bytes(data)), max_side=8).bgr.ndim)
+            outcomes.add(decode_bgr(EncodedImage(1, "c", "jpeg", bytes(data)), at_least=(8, 8)).bgr.ndim)
         except DataError:
             outcomes.add("refused")
     assert outcomes == {3, "refused"}
