@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -44,8 +44,8 @@ class Status(IntEnum):
     OUT_OF_RANGE = int(common.OUT_OF_RANGE)
 
 
-#: No details.
-_NONE: Int64s = np.zeros((0, 0), np.int64)
+def _no_details() -> Int64s:
+    return np.zeros((0, 0), np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,9 +65,9 @@ class BatchResult:
     status: npt.NDArray[np.int8]
     schedulable: Bools
     violation_ns: Int64s | None = None
-    worst_job: Int64s = _NONE
-    worst_window_ns: Int64s = _NONE
-    worst_arrival_ns: Int64s = _NONE
+    worst_job: Int64s = field(default_factory=_no_details)
+    worst_window_ns: Int64s = field(default_factory=_no_details)
+    worst_arrival_ns: Int64s = field(default_factory=_no_details)
 
 
 def fp_response_times(
@@ -260,7 +260,7 @@ def edf_response_times(
 
     _in_threads(run, sets.count)
     met = (status == Status.OK) & (response <= sets.deadline_ns)
-    return BatchResult(response, status, met, worst_arrival_ns=arrivals if details else _NONE)
+    return BatchResult(response, status, met, worst_arrival_ns=arrivals if details else _no_details())
 
 
 def warm_up() -> None:
