@@ -1,9 +1,9 @@
 """The backup path: brakes for what the LiDAR sees straight ahead, without tracker, camera or map.
 
-It shares no code with the primary path's fusion and decision, so that one mistake cannot blind both. It is simple
-and cautious: a straight corridor a little wider than the vehicle, the nearest thing in it, and the speed at which
-that distance shrinks from sweep to sweep. While nothing is near it asks for a gentle slow-down: it sees less than
-the primary path, so it drives less.
+It works on the raw sweep with code of its own, so that no mistake in the primary path's stages can blind both. It is
+simple and cautious: a straight corridor a little wider than the vehicle, the nearest thing in it, and the speed at
+which that distance shrinks from sweep to sweep. While nothing is near it asks for a gentle slow-down: it sees less
+than the primary path, so it drives less.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ import numpy.typing as npt
 
 from rt_sched.errors import DeploymentError
 from rt_sched.messages.control import Command, SensorView
-from rt_sched.messages.perception import Boxes3D
+from rt_sched.messages.sensor import PointCloud
 from rt_sched.ports.stage import JobContext, Rejected, StageBase, StageContext
 from rt_sched.units import NS_PER_MS, NS_PER_S
+from safety.corridor import SIGHT_M, Corridor, look_ahead
 from safety.parameters import checked
-
-#: Boxes that carry this frame are in vehicle coordinates already.
-VEHICLE_FRAME = "vehicle"
 
 #: Faster than any two cars approach each other: the nearest thing has changed, it has not moved.
 MAX_CLOSING_M_S = 70.0
@@ -35,19 +33,29 @@ MAX_CLOSING_STEP_M_S = 8.0
 SWEEPS = 3
 MAX_PAUSE_NS = 500 * NS_PER_MS
 
+#: Way left for braking is taken to be at least this: creeping up to something is no emergency.
+LEAST_WAY_M = 0.5
+
 
 class LidarCorridor(StageBase):
-    """Boxes of a LiDAR sweep -> a braking command. Stateful: closing speed comes from successive sweeps.
+    """A raw LiDAR sweep -> a braking command. Input `points`: PointCloud; output `command`: Command.
 
-    `lidar`: sensor name for the view and the pose; None takes the only LiDAR of the run. Boxes in its own frame are
-    carried to the vehicle's with its pose (used as they are when that is unknown).
+    Stateful: closing speed comes from successive sweeps.
+
+    `lidar`: sensor name for the view and the pose; None takes the only LiDAR of the run. Without a known pose the
+    sensor's frame is taken for the vehicle's (x forward), and the height of the road is looked for.
     `corridor_half_width_m`: from the vehicle's centre line. `ego_front_m`: front bumper ahead of the vehicle's origin.
+    `clearance_m`, `max_height_m`: band above the ground that holds obstacles. `min_points`: least evidence for one.
+    `min_points_ahead`: a sweep that shows fewer within 40 m ahead, road included, is blind there and is rejected.
     `brake_ttc_s`, `emergency_ttc_s`: times to collision at and below which it brakes; the latter shrinks in proportion
-    to the closing speed below `full_closing_m_s`. `stop_gap_m`: closer than this it brakes in any case.
-    Raises ValueError for a parameter out of range; rejects a sweep older than the last one.
+    to the closing speed below `full_closing_m_s`. `emergency_needed_m_s2`: the deceleration that just ends the approach
+    `min_gap_m` ahead of the obstacle, at and above which it brakes as in emergency. `stop_gap_m`: closer than this it
+    brakes in any case. `release_m_s3`: how fast it lets go of the brake.
+    Raises ValueError for a parameter out of range; rejects a malformed sweep, a blind one, and one that is not newer
+    than the last.
     """
 
-    inputs: ClassVar[Mapping[str, type]] = {"boxes": Boxes3D}
+    inputs: ClassVar[Mapping[str, type]] = {"points": PointCloud}
     outputs: ClassVar[Mapping[str, type]] = {"command": Command}
     stateful: ClassVar[bool] = True
 
@@ -58,33 +66,47 @@ class LidarCorridor(StageBase):
         corridor_half_width_m: float = 1.3,
         ego_front_m: float = 2.0,
         range_m: float = 80.0,
+        clearance_m: float = 0.3,
+        max_height_m: float = 2.5,
         min_points: int = 5,
+        min_points_ahead: int = 30,
         brake_ttc_s: float = 3.0,
         emergency_ttc_s: float = 1.4,
+        emergency_needed_m_s2: float = 5.0,
+        min_gap_m: float = 1.5,
         full_closing_m_s: float = 4.0,
         stop_gap_m: float = 4.0,
         brake_deceleration_m_s2: float = 4.0,
         emergency_deceleration_m_s2: float = 8.0,
         clear_deceleration_m_s2: float = 0.5,
         min_closing_m_s: float = 0.5,
+        release_m_s3: float = 20.0,
     ) -> None:
         self._lidar_wanted = lidar
-        self._half_width_m = checked("corridor_half_width_m", corridor_half_width_m, 0.1, 10.0)
-        self._front_m = checked("ego_front_m", ego_front_m, 0.0, 20.0)
-        self._range_m = checked("range_m", range_m, 1.0, 500.0)
-        self._min_points = int(checked("min_points", min_points, 0, 100_000))
+        self._corridor = Corridor(
+            half_width_m=checked("corridor_half_width_m", corridor_half_width_m, 0.1, 10.0),
+            front_m=checked("ego_front_m", ego_front_m, 0.0, 20.0),
+            range_m=checked("range_m", range_m, 1.0, 500.0),
+            clearance_m=clearance_m,
+            max_height_m=checked("max_height_m", max_height_m, checked("clearance_m", clearance_m, 0.05, 2.0), 10.0),
+            min_points=int(checked("min_points", min_points, 1, 100_000)),
+        )
+        self._min_points_ahead = int(checked("min_points_ahead", min_points_ahead, 0, 100_000))
         self._brake_ttc_s = checked("brake_ttc_s", brake_ttc_s, 0.1, 20.0)
         self._emergency_ttc_s = checked("emergency_ttc_s", emergency_ttc_s, 0.1, self._brake_ttc_s)
         self._stop_gap_m = checked("stop_gap_m", stop_gap_m, 0.0, 50.0)
+        self._min_gap_m = checked("min_gap_m", min_gap_m, 0.0, 20.0)
         self._full_closing_m_s = checked("full_closing_m_s", full_closing_m_s, 0.01, 30.0)
         self._emergency_m_s2 = checked("emergency_deceleration_m_s2", emergency_deceleration_m_s2, 0.1, 10.0)
+        self._needed_m_s2 = checked("emergency_needed_m_s2", emergency_needed_m_s2, 0.1, 10.0)
         self._brake_m_s2 = checked("brake_deceleration_m_s2", brake_deceleration_m_s2, 0.1, self._emergency_m_s2)
         self._clear_m_s2 = checked("clear_deceleration_m_s2", clear_deceleration_m_s2, 0.0, self._brake_m_s2)
         self._min_closing_m_s = checked("min_closing_m_s", min_closing_m_s, 0.01, 10.0)
+        self._release_m_s3 = checked("release_m_s3", release_m_s3, 0.1, 1000.0)
         self._lidar = lidar or "lidar"
         self._pose: npt.NDArray[np.float64] | None = None
         self._history: list[tuple[int, float]] = []
-        self._last_sweep_ns: int | None = None
+        self._last: Command | None = None
         self._counter = 0
 
     def start(self, context: StageContext) -> None:
@@ -102,54 +124,58 @@ class LidarCorridor(StageBase):
         pose = None if sensor is None else sensor.sensor_to_vehicle
         self._pose = None if pose is None else np.array(pose, dtype=np.float64)
         self._history = []
-        self._last_sweep_ns = None
+        self._last = None
         self._counter = 0
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        boxes: Boxes3D | None = inputs.get("boxes")
-        if boxes is None:
+        sweep: PointCloud | None = inputs.get("points")
+        if sweep is None:
             raise Rejected("no sweep to decide on")
-        stamp_ns = boxes.capture_time_ns
-        if self._last_sweep_ns is not None:
-            if stamp_ns == self._last_sweep_ns:
-                raise Rejected("the sweep's capture stamp repeats the last one")
-            if 0 < self._last_sweep_ns - stamp_ns <= MAX_PAUSE_NS:
-                raise Rejected(f"the sweep is {self._last_sweep_ns - stamp_ns} ns older than the last one")
-        self._last_sweep_ns = stamp_ns
-
-        gap_m = self._nearest_gap_m(boxes)
-        closing_m_s = self._closing_m_s(stamp_ns, gap_m)
-        acceleration, emergency, ttc_ns = self._decide(gap_m, closing_m_s)
+        self._check_order(sweep.capture_time_ns)
+        xyz_m = np.asarray(sweep.xyz_m)
+        if xyz_m.ndim != 2 or xyz_m.shape[1] != 3 or xyz_m.dtype.kind != "f":
+            raise Rejected(f"coordinates {xyz_m.dtype}{list(xyz_m.shape)}, expected float[n, 3]")
+        ahead = look_ahead(xyz_m, self._pose, self._corridor)
+        if ahead.points < self._min_points_ahead:
+            raise Rejected(
+                f"the sweep shows {ahead.points} points within {SIGHT_M:g} m ahead, at least {self._min_points_ahead} "
+                "are needed to see"
+            )
+        closing_m_s = self._closing_m_s(sweep.capture_time_ns, ahead.gap_m)
+        wanted_m_s2, emergency, ttc_ns = self._decide(ahead.gap_m, closing_m_s)
         self._counter += 1
-        command = Command(
-            capture_time_ns=stamp_ns,
+        self._last = Command(
+            capture_time_ns=sweep.capture_time_ns,
             source="backup",
             counter=self._counter,
-            acceleration_m_s2=acceleration,
+            acceleration_m_s2=self._eased(wanted_m_s2, sweep.capture_time_ns),
             emergency=emergency,
             time_to_collision_ns=ttc_ns,
             valid=True,
-            views=(SensorView(self._lidar, stamp_ns),),
+            views=(SensorView(self._lidar, sweep.capture_time_ns),),
         )
-        return {"command": command}
+        return {"command": self._last}
 
-    def _nearest_gap_m(self, boxes: Boxes3D) -> float | None:
-        """Distance from the front bumper to the nearest box that reaches into the corridor, 0 at contact."""
-        centers = boxes.centers_m.astype(np.float64)
-        yaws = boxes.yaws_rad.astype(np.float64)
-        if boxes.frame_id != VEHICLE_FRAME and self._pose is not None:
-            centers = centers @ self._pose[:, :3].T + self._pose[:, 3]
-            yaws = yaws + math.atan2(self._pose[1, 0], self._pose[0, 0])
-        half = boxes.sizes_m.astype(np.float64) / 2.0
-        cos, sin = np.abs(np.cos(yaws)), np.abs(np.sin(yaws))
-        reach_x = cos * half[:, 0] + sin * half[:, 1]
-        reach_y = sin * half[:, 0] + cos * half[:, 1]
-        # A box that begins behind the bumper but reaches ahead of it counts with gap 0.
-        ahead = centers[:, 0] + reach_x > self._front_m
-        inside = np.abs(centers[:, 1]) - reach_y < self._half_width_m
-        gaps = np.maximum(centers[:, 0] - reach_x - self._front_m, 0.0)
-        gaps = gaps[ahead & inside & (boxes.num_points >= self._min_points) & (gaps <= self._range_m)]
-        return float(gaps.min()) if gaps.size else None
+    def _check_order(self, stamp_ns: int) -> None:
+        """Rejects a sweep that is not newer than the last one decided on; one far older begins a new epoch."""
+        if self._last is None:
+            return
+        older_ns = self._last.capture_time_ns - stamp_ns
+        if older_ns == 0:
+            raise Rejected("the sweep's capture stamp repeats the last one")
+        if 0 < older_ns <= MAX_PAUSE_NS:
+            raise Rejected(f"the sweep is {older_ns} ns older than the last one")
+        if older_ns > 0:
+            self._last = None
+
+    def _eased(self, wanted_m_s2: float, stamp_ns: int) -> float:
+        """Brakes at once, lets go at `release_m_s3`: what vanishes for one sweep may still be there."""
+        if self._last is None:
+            return wanted_m_s2
+        eased_m_s2 = self._last.acceleration_m_s2 + self._release_m_s3 * (
+            (stamp_ns - self._last.capture_time_ns) / NS_PER_S
+        )
+        return min(wanted_m_s2, eased_m_s2)
 
     def _closing_m_s(self, stamp_ns: int, gap_m: float | None) -> float | None:
         """Closing speed over the last sweeps; None until `SWEEPS` of them show the same nearest thing."""
@@ -183,7 +209,9 @@ class LidarCorridor(StageBase):
             return calm, False, None
         ttc_s = gap_m / closing_m_s
         ttc_ns = math.floor(ttc_s * NS_PER_S)
-        if ttc_s <= self._emergency_ttc_s * min(closing_m_s / self._full_closing_m_s, 1.0):
+        needed_m_s2 = closing_m_s**2 / (2.0 * max(gap_m - self._min_gap_m, LEAST_WAY_M))
+        hurried = ttc_s <= self._emergency_ttc_s * min(closing_m_s / self._full_closing_m_s, 1.0)
+        if hurried or needed_m_s2 >= self._needed_m_s2:
             return -self._emergency_m_s2, True, ttc_ns
         if ttc_s <= self._brake_ttc_s:
             return -self._brake_m_s2, False, ttc_ns

@@ -25,7 +25,7 @@ _TIMES = {
     "imu": ("20us", "100us"),
     "fuse": ("300us", "4ms"),
     "decide": ("50us", "500us"),
-    "backup": ("50us", "500us"),
+    "backup": ("1ms", "17ms"),
     "arbiter": ("20us", "100us"),
 }
 _INFER_WCET_S = parse_time(_TIMES["infer"][1]) / NS_PER_S
@@ -189,7 +189,7 @@ def _decision_tasks(
             "safety.backup:LidarCorridor",
             "orin-1.cpu",
             "backup",
-            [("boxes", f"cluster_{lidars[0].name}")],
+            [("points", lidars[0].name)],
             parameters=f"lidar: {lidars[0].name}",
         )
         commands.append(("backup", "backup"))
@@ -243,7 +243,7 @@ def _chains(
         path = (name, f"pre_{name}", f"cluster_{name}")
         yield f"brake_from_{name}", (*path, *end) if index == 0 else path
         if index == 0:
-            yield f"backup_from_{name}", (*path, "backup", "arbiter")
+            yield f"backup_from_{name}", (name, "backup", "arbiter")
     for imu in imus:
         yield f"motion_from_{imu.name}", (imu.name, f"imu_{imu.name}")
 

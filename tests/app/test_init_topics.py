@@ -112,7 +112,7 @@ def test_fusion_and_backup_get_the_lidar_with_the_most_points():
     system = system_of(recording)
     tasks = {task.name: task for task in system.tasks}
     assert "cluster_front" in {port.source for port in tasks["fuse"].inputs}
-    assert [port.source for port in tasks["backup"].inputs] == ["cluster_front"]
+    assert [port.source for port in tasks["backup"].inputs] == ["front"]
     chains = {chain.name: chain.path for chain in system.chains}
     assert chains["backup_from_front"][0] == "front"
     assert chains["brake_from_roof"] == ("roof", "pre_roof", "cluster_roof")

@@ -31,7 +31,7 @@ def test_loads_without_a_note(path: Path) -> None:
     system = load_system(path, stages=ImportedStages())
     assert system.name == path.stem
     assert system_notes(system) == ()
-    assert len(path.read_text().splitlines()) < 250
+    assert len(path.read_text().splitlines()) < 300
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -102,7 +102,9 @@ def test_quad_orin_fits_its_budget_from_capture_to_command(quad: System) -> None
     lidar = arrival("lidar_top") + wcet("pre_lidar") + wcet("cluster")
     for ready in (camera, lidar):
         assert ready + tasks["fuse"].separation_ns + to_command <= 100 * NS_PER_MS
-    assert lidar + wcet("backup") + tasks["arbiter"].separation_ns + wcet("arbiter") <= 100 * NS_PER_MS
+    assert wcet("backup") <= tasks["backup"].deadline_ns <= 20 * NS_PER_MS
+    to_backup = arrival("lidar_top") + wcet("backup") + tasks["arbiter"].separation_ns + wcet("arbiter")
+    assert to_backup <= 100 * NS_PER_MS
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
