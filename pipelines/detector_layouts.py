@@ -119,6 +119,8 @@ def _tables(
         if boxes is not None and columns is not None and classes is None and columns > boxes:
             continue
         for name, extra in _BOX_COLUMNS.items():
+            if columns_first and name != "yolov8":
+                continue
             if wanted not in ("auto", name) or not _columns_fit(columns, extra, classes, wanted):
                 continue
             if _count_fits(name, boxes, network_size, strides, strict=wanted == "auto" or name == "yolox"):
@@ -155,9 +157,7 @@ def _why_no_table(table: TensorSignature, wanted: str, classes: int | None) -> s
         "yolov8": f"yolov8: [1, {4 + classes}, n] or [1, n, {4 + classes}]",
         "end2end": "end2end: [1, n, 6]",
     }
-    known["yolox"] = (
-        known["yolov5"] + " with a box per grid cell of strides 8, 16 and 32 unless `strides` says otherwise"
-    )
+    known["yolox"] = known["yolov5"] + " with a box per cell of the grids that `strides` says"
     expected = [known[wanted]] if wanted in known else [known["yolov5"], known["yolov8"], known["end2end"]]
     return (
         f"{table} does not fit a list of {classes} classes ({'; '.join(expected)}); "
