@@ -16,42 +16,31 @@ class Mutation:
     new: str
 
 
-_LOOP = """\
-            if time["next_change"] < len(changes):
-                make_changes(m)
-            while True:
-                if time["progress_min_ns"] == instant_ns or time["spins_ended"] > 0:
-                    _completions(m)
-                if instant_ns < time["horizon_ns"]:
-                    _deliveries(m)
-                _expiries(m)
-                if instant_ns == time["horizon_ns"]:
-                    _end(m)
-                    break
-                _arrivals(m)
-                _dispatch(m)
-"""
 _CHANGES = """\
             if time["next_change"] < len(changes):
                 make_changes(m)
 """
 _COMPLETIONS = """\
-                if time["progress_min_ns"] == instant_ns or time["spins_ended"] > 0:
-                    _completions(m)
+            if time["progress_min_ns"] == instant_ns or time["spins_ended"] > 0:
+                completions(m)
 """
-_EXPIRIES = "                _expiries(m)\n"
 _DELIVERIES = """\
-                if instant_ns < time["horizon_ns"]:
-                    _deliveries(m)
+            if instant_ns < time["horizon_ns"]:
+                deliveries(m)
 """
-_ARRIVALS = "                _arrivals(m)\n"
-_DISPATCH = "                _dispatch(m)\n"
+_EXPIRIES = "            expiries(m)\n"
+_ARRIVALS = "                arrivals(m)\n"
+_DISPATCH = "                dispatch(m)\n"
+_LOOP = f"""\
+{_CHANGES}{_COMPLETIONS}{_DELIVERIES}{_EXPIRIES}\
+            if instant_ns == time["horizon_ns"]:
+                _end(m)
+            else:
+{_ARRIVALS}{_DISPATCH}"""
 
-
-_CHANGES_INSIDE = """\
-                if time["next_change"] < len(changes):
-                    make_changes(m)
-"""
+#: The same pieces among the phases that the horizon leaves out.
+_EXPIRIES_INSIDE = "                expiries(m)\n"
+_DELIVERIES_INSIDE = "                deliveries(m)\n"
 
 
 def _order(*phases: tuple[str, str]) -> str:
@@ -66,6 +55,7 @@ def _order(*phases: tuple[str, str]) -> str:
 
 _DRAW = "kernels/draw.py"
 _MACHINE = "kernels/machine.py"
+_PHASES = "kernels/phases.py"
 _JOBS = "kernels/jobs.py"
 _DISPATCHING = "kernels/dispatch.py"
 _BUDGETS = "kernels/budgets.py"
@@ -80,7 +70,7 @@ _BUILD = "sim/build.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
-        1, "the rest of a rational period never adds up", _MACHINE, "m.timers[timer] += 1\n", "m.timers[timer] += 0\n"
+        1, "the rest of a rational period never adds up", _PHASES, "m.timers[timer] += 1\n", "m.timers[timer] += 0\n"
     ),
     Mutation(1, "a demand is at least 1", _DRAW, "return max(low + part, 1)", "return max(low + part, 2)"),
     Mutation(
@@ -88,7 +78,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "losses before completions",
         _MACHINE,
         _LOOP,
-        _order((_CHANGES, ""), (_COMPLETIONS, _COMPLETIONS + _CHANGES_INSIDE)),
+        _order((_CHANGES, ""), (_COMPLETIONS, _COMPLETIONS + _CHANGES)),
     ),
     Mutation(
         2,
@@ -102,10 +92,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         "deliveries before arrivals",
         _MACHINE,
         _LOOP,
-        _order((_DELIVERIES, ""), (_ARRIVALS, _ARRIVALS + _DELIVERIES)),
+        _order((_DELIVERIES, ""), (_ARRIVALS, _ARRIVALS + _DELIVERIES_INSIDE)),
     ),
     Mutation(
-        2, "expiries before arrivals", _MACHINE, _LOOP, _order((_EXPIRIES, ""), (_ARRIVALS, _ARRIVALS + _EXPIRIES))
+        2,
+        "expiries before arrivals",
+        _MACHINE,
+        _LOOP,
+        _order((_EXPIRIES, ""), (_ARRIVALS, _ARRIVALS + _EXPIRIES_INSIDE)),
     ),
     Mutation(
         2, "arrivals before dispatch", _MACHINE, _LOOP, _order((_DISPATCH, ""), (_ARRIVALS, _DISPATCH + _ARRIVALS))
@@ -314,13 +308,27 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         8, "a throttled job waits for the next arrival", _SERVERS, 'state["hold"] |= HOLD_BUDGET', 'state["hold"] |= 0'
     ),
-    Mutation(8, "deadline action skip_next", _MACHINE, 'state["suppress_next"] = 1', 'state["suppress_next"] = 0'),
+    Mutation(8, "deadline action skip_next", _PHASES, 'state["suppress_next"] = 1', 'state["suppress_next"] = 0'),
     Mutation(
         8,
         "deadline action abort, for jobs that wait behind another",
-        _MACHINE,
+        _PHASES,
         "            strike(m, task, job)\n",
         "            pass\n",
+    ),
+    Mutation(
+        8,
+        "a budget used up is enforced after a release in dispatch",
+        _DISPATCHING,
+        "        if _budget_is_used_up(m, task, job):\n            _check_later(m, task)\n\n",
+        "\n",
+    ),
+    Mutation(
+        8,
+        "a budget used up is enforced after a spin that ends in dispatch",
+        _DISPATCHING,
+        "                if _budget_is_used_up(m, task, job):\n                    _check_later(m, task)\n",
+        "",
     ),
     Mutation(
         8,
@@ -363,7 +371,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         11,
         "LET outputs are published at a + D only",
-        _MACHINE,
+        _PHASES,
         'if state["let"] == 0:\n            publish',
         "if True:\n            publish",
     ),
@@ -461,6 +469,13 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(14, "an msrp job is not preempted", _DISPATCHING, ' or running["fixed"] > 0:', ":"),
     Mutation(
         14,
+        "a spin that ends in dispatch ends at that instant",
+        _DISPATCHING,
+        "                go_on(m, task)\n",
+        "                m.timers[task] += 1\n",
+    ),
+    Mutation(
+        14,
         "an uncontended lock of msrp makes non-preemptive from the request on",
         _LOCKS,
         '    if spins:\n        state["fixed"] += 1\n',
@@ -542,6 +557,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a deadline at the horizon is judged",
         _MACHINE,
         _LOOP,
-        _order((_EXPIRIES, '                if instant_ns < time["horizon_ns"]:\n    ' + _EXPIRIES)),
+        _order((_EXPIRIES, '            if instant_ns < time["horizon_ns"]:\n    ' + _EXPIRIES)),
     ),
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 from rt_sched.kernels.compiled import part, routine
 from rt_sched.kernels.cores import leave
 from rt_sched.kernels.jobs import end_head_job, inputs_complete, read_inputs
-from rt_sched.kernels.program import begin_executing
+from rt_sched.kernels.program import begin_executing, go_on
+from rt_sched.kernels.spans import begin_spans
 from rt_sched.kernels.tables import (
     CHECK_LATE,
     EVENT_LOW,
@@ -33,7 +34,34 @@ _BEHIND = NEVER_NS // 2
 
 @part
 def dispatch(m):
-    """Phase 6: processors whose jobs changed, by index, again and again until nothing changes."""
+    """Phase 6: slices and table entries that begin, then jobs get cores; jobs whose spin that ends go on; again."""
+    clock = m.clock[0]
+    if clock["rest_min_ns"] == clock["now_ns"] and clock["span_timers"] != NONE:
+        begin_spans(m)
+    while True:
+        _assign_cores(m)
+        if clock["spins_ended"] == 0:
+            return
+        _end_spins(m)
+
+
+@routine
+def _end_spins(m):
+    """Jobs that spun for a lock which a dispatched job released go on, by task; again for those that they release."""
+    clock = m.clock[0]
+    while clock["spins_ended"] > 0:
+        clock["spins_ended"] = 0
+        for task in range(len(m.tasks)):
+            if m.timers[task] == clock["now_ns"]:
+                job = m.tasks[task]["head_job"]
+                go_on(m, task)
+                if _budget_is_used_up(m, task, job):
+                    _check_later(m, task)
+
+
+@part
+def _assign_cores(m):
+    """Processors whose jobs changed, by index, again and again until nothing changes."""
     clock = m.clock[0]
     visited = NONE
     while clock["pending"] > 0:
@@ -203,8 +231,17 @@ def _put(m, processor, core, task):
     else:
         m.cores[core]["doing"] = SLICE_EXECUTE
         begin_executing(m, task)
-        if m.jobs[job]["executed_ns"] >= state["enforce_ns"] and state["held"] == 0 and state["fixed"] == 0:
+        if _budget_is_used_up(m, task, job):
             _check_later(m, task)
+
+
+@part
+def _budget_is_used_up(m, task, job):
+    """Whether the oldest job of `task`, if that is still `job`, has to be looked at because it holds no lock now."""
+    state = m.tasks[task]
+    if m.jobs[job]["executed_ns"] < state["enforce_ns"]:
+        return False
+    return state["head_job"] == job and state["held"] == 0 and state["fixed"] == 0
 
 
 @routine

@@ -1,48 +1,17 @@
 """The scheduling state machine: instants in order, and at each instant the phases in order.
 
 `advance`, at the end of the file, is the only entry. In bulk no Python runs between instants; stepped, one call
-processes one instant. The phases are the functions `changes.make_changes`, `_completions`, `_deliveries`, `_expiries`,
-`_arrivals` and `_dispatch`; a job whose spin ends in a later phase than the second goes on in another round of phases
-of the same instant.
+processes one instant. The phases are `changes.make_changes`, four functions of `phases`, and `dispatch.dispatch`.
 """
 
 from __future__ import annotations
 
-from rt_sched.kernels.budgets import check_budgets
 from rt_sched.kernels.changes import make_changes
-from rt_sched.kernels.compiled import entry, part, routine, sources_digest
-from rt_sched.kernels.cores import arm, close_slice, executes, leave, leave_core, settle
+from rt_sched.kernels.compiled import entry, part, sources_digest
+from rt_sched.kernels.cores import leave_core
 from rt_sched.kernels.dispatch import dispatch
-from rt_sched.kernels.draw import PURPOSE_SEPARATION, draw, uniform
-from rt_sched.kernels.jobs import abort_head, arrive, end_head_job, open_inputs, strike, watch_deadline
-from rt_sched.kernels.messages import activate, deliver_transfers, publish, publish_let
-from rt_sched.kernels.program import begin_executing, run_steps
-from rt_sched.kernels.spans import begin_spans, end_entries
-from rt_sched.kernels.tables import (
-    ABORT,
-    ADVANCED,
-    CHECK_LATE,
-    COMPLETED,
-    ENDED,
-    EVENT_COMPLETE,
-    EVENT_DEADLINE_MISS,
-    EVENT_RELEASE,
-    EVENT_SAMPLE,
-    EVENT_WAKE,
-    FIRST_SAMPLE,
-    FULL,
-    HOLD_RELEASE,
-    HOLD_SUSPENDED,
-    NEVER_NS,
-    NONE,
-    REACHED,
-    SAMPLE_DELIVERED,
-    SAMPLE_LOST,
-    SKIP_NEXT,
-    SLICE_EXECUTE,
-    Machine,
-)
-from rt_sched.kernels.trail import emit, emit_job, mark, note_head
+from rt_sched.kernels.phases import arrivals, completions, deliveries, expiries, take_up_late_checks
+from rt_sched.kernels.tables import ADVANCED, ENDED, FULL, NEVER_NS, NONE, REACHED, Machine
 
 
 @part
@@ -105,214 +74,6 @@ def _room_for_instant(m, instant_ns):
         and clock["log"] + clock["log_needed"] <= len(m.log)
         and (clock["record_events"] == 0 or clock["events"] + clock["events_needed"] <= len(m.events))
     )
-
-
-@part
-def _completions(m):
-    """Phase 2: what running jobs reach now, by task; again for those whose spin this ended."""
-    clock = m.clock[0]
-    while True:
-        clock["spins_ended"] = 0
-        for task in range(len(m.tasks)):
-            if m.timers[task] == clock["now_ns"]:
-                _reach(m, task)
-        if clock["spins_ended"] == 0:
-            return
-
-
-@part
-def _reach(m, task):
-    """The running job of `task` reaches the end of its switch cost or spin, its end, a step, or a budget."""
-    state = m.tasks[task]
-    core = m.cores[state["core"]]
-    job = state["head_job"]
-    if core["doing"] != SLICE_EXECUTE:
-        _go_on(m, task)
-        return
-    settle(m, task)
-    if m.jobs[job]["executed_ns"] == m.jobs[job]["demand_ns"]:
-        leave(m, state["core"])
-        emit_job(m, EVENT_COMPLETE, job)
-        end_head_job(m, task, COMPLETED)
-        if state["let"] == 0:
-            publish(m, state["first_output"], state["last_output"], job)
-        return
-    _pass(m, task)
-
-
-@routine
-def _go_on(m, task):
-    """A switch cost or spin is over."""
-    close_slice(m, m.tasks[task]["core"])
-    m.timers[task] = NEVER_NS
-    mark(m, m.tasks[task]["processor"])
-    begin_executing(m, task)
-    _leave_limits_to_phase_4(m, task)
-
-
-@routine
-def _pass(m, task):
-    """The executing job of `task` has reached a step or a budget, and has work left."""
-    state = m.tasks[task]
-    job = state["head_job"]
-    m.timers[task] = NEVER_NS
-    run_steps(m, task)
-    if state["head_job"] == job:
-        if executes(m, task):
-            arm(m, task)
-        _leave_limits_to_phase_4(m, task)
-
-
-@part
-def _leave_limits_to_phase_4(m, task):
-    """Have the budgets of a job that made progress checked."""
-    if m.tasks[task]["first_limit_ns"] != NEVER_NS:
-        m.tasks[task]["check"] = 1
-        m.clock[0]["checks"] += 1
-        if m.timers[task] == m.clock[0]["now_ns"]:
-            m.timers[task] = NEVER_NS
-
-
-@part
-def _deliveries(m):
-    """Phase 3: LET outputs, messages on links and sensor samples that become visible now."""
-    clock = m.clock[0]
-    if clock["rest_min_ns"] == clock["now_ns"]:
-        if clock["let_timers"] != NONE:
-            publish_let(m)
-        if len(m.lanes) > 0:
-            deliver_transfers(m)
-    while clock["next_sample"] < len(m.samples) and m.samples[clock["next_sample"]]["arrival_ns"] == clock["now_ns"]:
-        index = clock["next_sample"]
-        clock["next_sample"] += 1
-        sample = m.samples[index]
-        sensor = m.sensors[sample["sensor"]]
-        if sensor["lost"] == 1:
-            sample["status"] = SAMPLE_LOST
-        else:
-            sample["status"] = SAMPLE_DELIVERED
-            emit(m, EVENT_SAMPLE, NONE, NONE, NONE, NONE, FIRST_SAMPLE - index, NONE)
-            publish(m, sensor["first_output"], sensor["last_output"], FIRST_SAMPLE - index)
-
-
-@part
-def _expiries(m):
-    """Phase 4: table entries, then budgets, then deadlines, each by task."""
-    clock = m.clock[0]
-    if clock["rest_min_ns"] == clock["now_ns"] and clock["span_timers"] != NONE:
-        end_entries(m)
-    if clock["checks"] > 0:
-        _check_all_budgets(m)
-    if clock["deadline_min_ns"] == clock["now_ns"]:
-        count = len(m.tasks)
-        for task in range(count):
-            while m.timers[count + task] == clock["now_ns"]:
-                _miss_deadline(m, task)
-
-
-@routine
-def _check_all_budgets(m):
-    """Budgets of every job that made progress at this instant."""
-    m.clock[0]["checks"] = 0
-    for task in range(len(m.tasks)):
-        if m.tasks[task]["check"] == 1:
-            check_budgets(m, task)
-
-
-@routine
-def _take_up_late_checks(m):
-    """Have budgets checked that were used up when dispatch released the last lock, at the instant before this one."""
-    m.clock[0]["late_checks"] = 0
-    for task in range(len(m.tasks)):
-        if m.tasks[task]["check"] == CHECK_LATE:
-            if executes(m, task):
-                settle(m, task)
-            m.tasks[task]["check"] = 1
-            m.clock[0]["checks"] += 1
-
-
-@routine
-def _miss_deadline(m, task):
-    """Flag the job whose deadline has come; `abort` ends it, `skip_next` suppresses the next job that arrives."""
-    state = m.tasks[task]
-    job = state["deadline_job"]
-    m.jobs[job]["missed"] = 1
-    emit_job(m, EVENT_DEADLINE_MISS, job)
-    watch_deadline(m, task, m.jobs[job]["next_job"])
-    if state["deadline_action"] == SKIP_NEXT:
-        state["suppress_next"] = 1
-    elif state["deadline_action"] == ABORT:
-        if state["head_job"] == job:
-            abort_head(m, task)
-        else:
-            strike(m, task, job)
-
-
-@part
-def _arrivals(m):
-    """Phase 5: timed arrivals by task, then the jobs activated by messages, by task, then releases and wake-ups."""
-    clock = m.clock[0]
-    count = len(m.tasks)
-    if clock["arrival_min_ns"] == clock["now_ns"]:
-        for task in range(count):
-            while m.timers[2 * count + task] == clock["now_ns"]:
-                open_inputs(m)
-                arrive(m, task, NONE, clock["now_ns"])
-                _set_next_arrival(m, task)
-    if clock["deliveries"] > 0:
-        clock["deliveries"] = 0
-        for task in range(count):
-            if m.tasks[task]["delivered"] == 1:
-                activate(m, task)
-    if clock["rest_min_ns"] == clock["now_ns"] and clock["wake_timers"] != NONE:
-        _wake_jobs(m)
-
-
-@part
-def _set_next_arrival(m, task):
-    """When the next job of a timed task arrives, after one that arrived now."""
-    state = m.tasks[task]
-    timer = 2 * len(m.tasks) + task
-    if state["period_ns"] == 0:
-        state["next_explicit"] += 1
-        m.timers[timer] = NEVER_NS
-        if state["next_explicit"] < state["explicit_arrivals"]:
-            m.timers[timer] = m.explicit[state["first_arrival"] + state["next_explicit"]]
-        return
-    m.timers[timer] += state["period_ns"]
-    state["carry"] += state["period_rest"]
-    if state["carry"] >= state["rate_numerator"]:
-        state["carry"] -= state["rate_numerator"]
-        m.timers[timer] += 1
-    if state["extra_ns"] > 0:
-        bits = draw(m.clock[0]["seed"], task, state["next_number"], PURPOSE_SEPARATION)
-        m.timers[timer] += uniform(state["extra_ns"], bits)
-
-
-@routine
-def _wake_jobs(m):
-    """Jobs that are released, or whose suspension ends, now."""
-    clock = m.clock[0]
-    for task in range(len(m.tasks)):
-        timer = clock["wake_timers"] + task
-        if m.timers[timer] == clock["now_ns"]:
-            m.timers[timer] = NEVER_NS
-            state = m.tasks[task]
-            if state["hold"] & HOLD_SUSPENDED:
-                note_head(m, EVENT_WAKE, task, NONE)
-            else:
-                emit_job(m, EVENT_RELEASE, state["head_job"])
-            state["hold"] &= ~(HOLD_RELEASE | HOLD_SUSPENDED)
-            mark(m, state["processor"])
-
-
-@part
-def _dispatch(m):
-    """Phase 6. A dispatch that ends a spin lets that job go on at once, and dispatches again."""
-    clock = m.clock[0]
-    if clock["rest_min_ns"] == clock["now_ns"] and clock["span_timers"] != NONE:
-        begin_spans(m)
-    dispatch(m)
 
 
 @part
@@ -410,22 +171,19 @@ def _entry(sources):
                 return FULL
             time["now_ns"] = instant_ns
             if time["late_checks"] > 0:
-                _take_up_late_checks(m)
+                take_up_late_checks(m)
             if time["next_change"] < len(changes):
                 make_changes(m)
-            while True:
-                if time["progress_min_ns"] == instant_ns or time["spins_ended"] > 0:
-                    _completions(m)
-                if instant_ns < time["horizon_ns"]:
-                    _deliveries(m)
-                _expiries(m)
-                if instant_ns == time["horizon_ns"]:
-                    _end(m)
-                    break
-                _arrivals(m)
-                _dispatch(m)
-                if time["spins_ended"] == 0:
-                    break
+            if time["progress_min_ns"] == instant_ns or time["spins_ended"] > 0:
+                completions(m)
+            if instant_ns < time["horizon_ns"]:
+                deliveries(m)
+            expiries(m)
+            if instant_ns == time["horizon_ns"]:
+                _end(m)
+            else:
+                arrivals(m)
+                dispatch(m)
             instants += 1
             if instants == most:
                 return ADVANCED

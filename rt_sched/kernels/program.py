@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from rt_sched.kernels.compiled import part, routine
-from rt_sched.kernels.cores import arm, executes, leave_core
+from rt_sched.kernels.cores import arm, close_slice, executes, leave_core
 from rt_sched.kernels.draw import PURPOSE_SUSPENSION, draw, uniform
 from rt_sched.kernels.jobs import abort_head
 from rt_sched.kernels.locks import request, unlock
@@ -14,6 +14,7 @@ from rt_sched.kernels.tables import (
     EVENT_SUSPEND,
     EVENT_UNLOCK,
     HOLD_SUSPENDED,
+    NEVER_NS,
     SLICE_EXECUTE,
     STEP_LOCK,
     STEP_SUSPEND,
@@ -34,6 +35,15 @@ def begin_executing(m, task):
             arm(m, task)
     else:
         arm(m, task)
+
+
+@routine
+def go_on(m, task):
+    """A switch cost or spin of the job of `task` is over."""
+    close_slice(m, m.tasks[task]["core"])
+    m.timers[task] = NEVER_NS
+    mark(m, m.tasks[task]["processor"])
+    begin_executing(m, task)
 
 
 @routine

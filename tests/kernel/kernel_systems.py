@@ -13,6 +13,7 @@ from enum import Enum
 from fractions import Fraction
 
 import numpy as np
+from late_spins import late_spin_system
 from locking_tasks import SECTION_PROTOCOLS, block_in_chain, with_sections
 
 from rt_sched.lowering.machine_input import (
@@ -91,7 +92,7 @@ def random_system(seed: int, features: AbstractSet[Feature] = frozenset()) -> Ma
         tasks = [_contending(rng, task) for task in tasks]
         if rng.random() < 0.35:
             tasks = [_twin(task, tasks[i - 1]) if i % 2 else task for i, task in enumerate(tasks)]
-    tasks = [_embellish(rng, task, processors[task.processor], on, horizon) for task in tasks]
+    tasks = [embellish(rng, task, processors[task.processor], on, horizon) for task in tasks]
     processors = [_with_schedule(rng, processor, i, tasks) for i, processor in enumerate(processors)]
     resources: tuple[ResourceRow, ...] = ()
     protocols = [*SECTION_PROTOCOLS] * (Feature.SECTIONS in on) + [Protocol.MSRP] * 2 * (Feature.MSRP in on)
@@ -105,7 +106,7 @@ def random_system(seed: int, features: AbstractSet[Feature] = frozenset()) -> Ma
     modes: tuple[ModeChangeRow, ...] = ()
     if Feature.MODES in on:
         tasks, modes = _modes(rng, tasks, horizon)
-    return MachineInput(
+    drawn = MachineInput(
         processors=tuple(processors),
         sensors=sensors,
         tasks=tuple(tasks),
@@ -119,6 +120,10 @@ def random_system(seed: int, features: AbstractSet[Feature] = frozenset()) -> Ma
         mode_changes=modes,
         frequency_changes=_frequencies(rng, len(processors), horizon) if Feature.FREQUENCY in on else (),
     )
+    if Feature.MSRP in on and Feature.FREQUENCY in features and rng.random() < 0.25:
+        has = on | ({Feature.BUDGETS} & features if rng.random() < 0.5 else set())
+        return late_spin_system(rng, lambda task, processor: embellish(rng, task, processor, has, horizon))
+    return drawn
 
 
 def _processor(rng: random.Random, number: int, on: set[Feature]) -> ProcessorRow:
@@ -203,7 +208,7 @@ def _twin(task: TaskRow, other: TaskRow) -> TaskRow:
     )
 
 
-def _embellish(rng: random.Random, task: TaskRow, on: ProcessorRow, has: set[Feature], horizon: int) -> TaskRow:
+def embellish(rng: random.Random, task: TaskRow, on: ProcessorRow, has: AbstractSet[Feature], horizon: int) -> TaskRow:
     """The task with what single tasks may have of the features."""
     if Feature.POINTS in has and rng.random() < 0.6:
         points = sorted(rng.sample(range(1, 10), rng.randint(0, 3)))

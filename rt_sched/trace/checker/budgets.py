@@ -143,13 +143,19 @@ def _concerned(history: History, index: int, budget_ns: int | None, told: dict[i
 def _free_from(locks: LockHistory, job: int, at_ns: int) -> int:
     """First instant from `at_ns` on in whose phase 4 the job neither holds a lock nor spins.
 
-    What it unlocks as soon as it is dispatched, it unlocks after phase 4: then that is the next nanosecond.
+    What it still held or spun for in phase 4, and has released after it, is looked at in the next nanosecond.
     """
-    for begin_ns, end_ns in sorted([*locks.holding.get(job, ()), *locks.fixed.get(job, ())]):
-        late = begin_ns == at_ns and (job, at_ns) in locks.locked_late
-        if begin_ns <= at_ns < end_ns and not late:
-            at_ns = end_ns
-    return at_ns + int((job, at_ns) in locks.unlocked_at_once)
+    spans = [*locks.holding.get(job, ()), *locks.fixed.get(job, ())]
+    while True:
+        freed_late = (job, at_ns) in locks.freed_late
+        locked_late = (job, at_ns) in locks.locked_late and not freed_late
+        ends = [end for begin, end in spans if begin <= at_ns < end and not (begin == at_ns and locked_late)]
+        if ends:
+            at_ns = max(ends)
+        elif freed_late:
+            at_ns += 1
+        else:
+            return at_ns
 
 
 def _actions(history: History, index: int, task: TaskRow, locks: LockHistory, found: Findings) -> None:

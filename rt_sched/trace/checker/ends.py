@@ -20,7 +20,7 @@ Cause = tuple[int, int, Rule]
 _ABORTING = (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
 
 
-def expired_jobs(history: History) -> Int64s:
+def expired_jobs(history: History, locks: LockHistory) -> Int64s:
     """Jobs that were in the backlog when their deadline expired, in phase 4 after budgets and C_LO."""
     jobs, end_ns = history.trace.jobs, history.end_ns
     status = jobs.status
@@ -30,7 +30,8 @@ def expired_jobs(history: History) -> Int64s:
     for job in np.flatnonzero(in_run & (status == JobStatus.ABORTED) & (end_ns == jobs.deadline_ns)).tolist():
         deadline_ns = int(jobs.deadline_ns[job])
         earlier = [cause for cause in abort_causes(history, job, deadlines=False) if cause[0] <= deadline_ns]
-        alive[job] = not earlier
+        # The owner of a lock was there until it was dispatched and released it.
+        alive[job] = not earlier or (job, deadline_ns) in locks.freed_late
     return np.flatnonzero(alive).astype(np.int64)
 
 
@@ -100,11 +101,11 @@ def _due_ns(locks: LockHistory, job: int, at_ns: int, phase: int) -> int:
     return at_ns
 
 
-def check_suppressed(history: History, found: Findings) -> None:
+def check_suppressed(history: History, locks: LockHistory, found: Findings) -> None:
     """Jobs are suppressed when a job before them said so, or when they are LO and arrive in HI mode."""
     jobs = history.trace.jobs
     expected: set[int] = set()
-    expired = expired_jobs(history)
+    expired = expired_jobs(history, locks)
     for index, task in enumerate(history.setup.tasks):
         instants: list[int] = []
         if task.deadline_action is DeadlineAction.SKIP_NEXT:

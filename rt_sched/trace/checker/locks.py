@@ -30,7 +30,8 @@ class LockHistory:
     another round. `in_rounds`: job and instant, with the keys that the job had in the rounds before the last one;
     NO_KEY when it was not even ready then. `unlocked_at_once`: jobs that unlocked as soon as they got a core, and when.
     `from_dead`: jobs that were granted a lock of a lost processor's job, before the mode changes of that instant, and
-    when. `locked_late`: jobs whose outermost section began after phase 4, and when.
+    when. `locked_late`: jobs whose outermost section, or spin before it, began after phase 4, and when. `freed_late`:
+    jobs that held a lock or spun in phase 4 and had released everything at some time after it, and when.
     """
 
     keys: dict[int, KeySteps] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class LockHistory:
     unlocked_at_once: set[tuple[int, int]] = field(default_factory=set)
     from_dead: set[tuple[int, int]] = field(default_factory=set)
     locked_late: set[tuple[int, int]] = field(default_factory=set)
+    freed_late: set[tuple[int, int]] = field(default_factory=set)
 
     def held_at(self, job: int, time_ns: int) -> bool:
         """Whether a job holds a lock from an instant on."""
@@ -82,9 +84,12 @@ class _Sweep:
         self._since: dict[tuple[int, int], int] = {}
         self._waiting_since: dict[int, int] = {}
         self._outer_ns: dict[int, int] = {}
-        #: Instant at which dispatched jobs have begun to act, and when each job was granted what it waited for.
+        #: Instant at which dispatched jobs have begun to act, and when each job was granted what it acts on after that:
+        #: a lock it waited for off its core, or spun for until a dispatched job released it.
         self._dispatched_ns = -1
         self._granted_ns: dict[int, int] = {}
+        #: Jobs whose request came from phase 6, and when.
+        self._requested_late: set[tuple[int, int]] = set()
         #: Per resource when its owner died.
         self._died_ns: dict[int, int] = {}
         self._owner_keys: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
@@ -155,7 +160,7 @@ class _Sweep:
         self._update_keys(time_ns)
 
     def _got_core_at(self, job: int, time_ns: int) -> bool:
-        """Whether a job that acts got its core only in phase 6 of that instant."""
+        """Whether a job acts in phase 6 of that instant: it got its core, or the lock it spun for, only then."""
         return self._granted_ns.get(job) == time_ns or not self._history.had_core_until(job, time_ns)
 
     def _overdue(self, time_ns: int) -> None:
@@ -176,6 +181,8 @@ class _Sweep:
             self._say(time_ns, self._history.job_name(job), "a waiting job requests nothing more")
         self._waiters[resource].append(job)
         self._waiting_since[job] = time_ns
+        if self._dispatched_ns == time_ns:
+            self._requested_late.add((job, time_ns))
         if self._protocol[resource] is Protocol.MSRP:
             self._since[job, resource] = time_ns
         self.acted[job].append(("request", time_ns, resource))
@@ -186,6 +193,7 @@ class _Sweep:
         if owner != -1:
             self._say(time_ns, name, f"{who} waits until {self._history.job_name(owner)} has unlocked it")
         waiters = self._alive_waiters(resource, time_ns)
+        late = self._dispatched_ns == time_ns
         if job in self._waiters[resource]:
             first = self._first_waiter(resource, waiters, time_ns)
             if first not in (-1, job) and self._history.end_ns[job] > time_ns:
@@ -193,10 +201,12 @@ class _Sweep:
                 self._say(time_ns, name, f"{self._history.job_name(first)} has {rule} and gets the lock before {who}")
             self._waiters[resource].remove(job)
             self._end_wait(job, self._waiting_since.pop(job, time_ns), time_ns, self._protocol[resource])
-            if self._protocol[resource] is not Protocol.MSRP:
+            spun = self._protocol[resource] is Protocol.MSRP
+            if late or not spun:
                 self._granted_ns[job] = time_ns
-                if self._dispatched_ns == time_ns:
-                    self.result.in_rounds[job, time_ns].append(NO_KEY)
+            if late and not spun:
+                self.result.in_rounds[job, time_ns].append(NO_KEY)
+            late = late and (not spun or (job, time_ns) in self._requested_late)
             if self._died_ns.get(resource) == time_ns:
                 self.result.from_dead.add((job, time_ns))
         elif waiters:
@@ -205,7 +215,7 @@ class _Sweep:
         self._owner[resource] = job
         if not self._held[job]:
             self._outer_ns[job] = time_ns
-            if self._dispatched_ns == time_ns:
+            if late:
                 self.result.locked_late.add((job, time_ns))
         self._held[job].append(resource)
         self._since.setdefault((job, resource), time_ns)
@@ -242,6 +252,9 @@ class _Sweep:
             self.result.fixed[job].append((since_ns, time_ns))
         if not self._held[job]:
             self.result.holding[job].append((self._outer_ns[job], time_ns))
+            began_late = self._outer_ns[job] == time_ns and (job, time_ns) in self.result.locked_late
+            if (job, time_ns) in self.result.unlocked_at_once and not began_late:
+                self.result.freed_late.add((job, time_ns))
         self.acted[job].append(("unlock" if kind == EventKind.UNLOCK else "dead", time_ns, resource))
         if self._waiters[resource]:
             self._granting[resource] = time_ns

@@ -8,17 +8,18 @@ from rt_sched.trace.checker.draws import JITTER, SEPARATION, bits_of, up_to
 from rt_sched.trace.checker.ends import expired_jobs
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
+from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.checker.modes import active_spans
 from rt_sched.trace.records import EventKind, JobStatus
 from rt_sched.trace.setup import TaskRow
 
 
-def check_times(history: History, found: Findings) -> None:
+def check_times(history: History, locks: LockHistory, found: Findings) -> None:
     """All of them."""
     _timed_arrivals(history, found)
     _releases(history, found)
     _order(history, found)
-    _misses(history, found)
+    _misses(history, locks, found)
     _separations(history, found)
 
 
@@ -119,10 +120,10 @@ def _order(history: History, found: Findings) -> None:
         found.add(Rule.HORIZON, int(jobs.arrival_ns[job]), history.job_name(job), text)
 
 
-def _misses(history: History, found: Findings) -> None:
+def _misses(history: History, locks: LockHistory, found: Findings) -> None:
     jobs = history.trace.jobs
     expected = np.zeros(len(jobs), np.bool_)
-    expected[expired_jobs(history)] = True
+    expected[expired_jobs(history, locks)] = True
     for job in np.flatnonzero(jobs.missed != expected).tolist():
         says = "missed" if expected[job] else "not missed"
         deadline_ns = int(jobs.deadline_ns[job])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oracle.messages import read_inputs
-from oracle.program import effective_key, end, go_on
-from oracle.state import Job, State
+from oracle.program import effective_key, end, go_on, has_step
+from oracle.state import Do, Job, State
 from rt_sched.lowering.machine_input import Policy, Protocol
 
 
@@ -97,12 +97,33 @@ def count_what_defers(s: State, running: Job, best: Job) -> None:
 
 
 def dispatch(s: State) -> None:
+    """Until stable: jobs get cores, processor by processor; then those that spun and have their lock go on."""
     changed = True
     while changed:
         changed = False
         for processor in range(len(s.g.processors)):
             while dispatch_one(s, processor):
                 changed = True
+        if not changed:
+            changed = end_spins(s)
+
+
+def end_spins(s: State) -> bool:
+    """Jobs on a core with something to do at their executed time do it, by task; whether there was any."""
+    found = False
+    running = [job for job in s.running if job is not None]
+    for job in sorted(running, key=lambda job: job.task):
+        if job.core is not None and not job.prefix and job.waits_for is None and has_step(job):
+            s.met["spin ends in dispatch"] += 1
+            s.met["lock released in the dispatch that granted it"] += releases_at_once(job)
+            go_on(s, job)
+            found = True
+    return found
+
+
+def releases_at_once(job: Job) -> bool:
+    """Whether a job that has just got a lock unlocks something at its present executed time."""
+    return any(step.do == Do.UNLOCK and step.offset == job.executed for step in job.program[job.done :])
 
 
 def dispatch_one(s: State, processor: int) -> bool:
