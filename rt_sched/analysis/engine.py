@@ -73,6 +73,22 @@ def mode_bounds(mode: ModeLoad, methods: Sequence[Method]) -> dict[int, TaskBoun
     }
 
 
+def loads_with_arrivals(mode: ModeLoad, methods: Sequence[Method]) -> tuple[ProcessorLoad, ...]:
+    """The loads of a mode with the arrivals of its bounds; tasks whose arrivals have no bound are left out."""
+    bounds = mode_bounds(mode, methods)
+    return tuple(
+        replace(
+            load,
+            tasks=tuple(
+                replace(task, streams=as_arrivals(bounds[task.index].streams))
+                for task in load.tasks
+                if bounds[task.index].streams
+            ),
+        )
+        for load in mode.loads
+    )
+
+
 def _with_arrivals(load: ProcessorLoad, arrivals: dict[int, Streams]) -> ProcessorLoad:
     tasks = []
     for task in load.tasks:

@@ -26,7 +26,7 @@ from rt_sched.model import System
 from rt_sched.ports import StageCatalogue
 
 FORMAT_VERSION = 1
-POLICIES = ("rms", "dm", "edf")
+POLICIES = ("rms", "dm", "opa", "edf")
 
 SYSTEM = Spec(
     "system",

@@ -40,7 +40,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Placements in the order of the system's tasks. `policy`: rms, dm or edf, as asked for."""
+    """Placements in the order of the system's tasks. `policy`: rms, dm, opa or edf, as asked for."""
 
     system: str
     policy: str

@@ -18,7 +18,7 @@ from rt_sched.model.task import Task
 class System:
     """Devices, sensors, tasks and chains. Names are unique over sensors and tasks together, and over devices.
 
-    `policy`: the priority assignment the file asks for: rms, dm or edf. `base_dir`: folder of the file.
+    `policy`: the priority assignment the file asks for: rms, dm, opa or edf. `base_dir`: folder of the file.
     `modes`: a run begins in the first; without any, all tasks exist throughout.
     """
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from rt_sched.lowering import check_plan
 from rt_sched.model import Placement, Plan, Policy, ProcessingElement, Processor, System
 from rt_sched.planner.placement import place_on_cores
-from rt_sched.planner.priorities import urgency_levels
+from rt_sched.planner.priorities import urgency_levels, with_optimal_levels
 
-#: What `--policy` accepts: rate-monotonic, deadline-monotonic, earliest deadline first.
-POLICIES = ("rms", "dm", "edf")
+#: What `--policy` accepts: rate-monotonic, deadline-monotonic, Audsley's optimal order, earliest deadline first.
+POLICIES = ("rms", "dm", "opa", "edf")
 
 
 def make_plan(system: System, policy: str | None = None) -> Plan:
     """The plan under `policy` (default: the system file's own).
 
     Elements that declare `fifo`, `time_sliced` or `table` keep it. Of the others, a `policy` that is given decides:
-    `edf`, or fixed priority for `rms` and `dm`. Otherwise an element's own `edf` stands, and the file's policy decides
-    the rest.
+    `edf`, or fixed priority for `rms`, `dm` and `opa`. Otherwise an element's own `edf` stands, and the file's policy
+    decides the rest.
     Levels are also set under EDF, where they do not order anything, so that plans stay comparable.
     Raises ValueError for an unknown policy.
     """
@@ -28,7 +29,8 @@ def make_plan(system: System, policy: str | None = None) -> Plan:
     placements = tuple(
         Placement(task.name, core, level) for task, core, level in zip(system.tasks, core_of, levels, strict=True)
     )
-    return Plan(system.name, chosen, processors, placements)
+    plan = Plan(system.name, chosen, processors, placements)
+    return with_optimal_levels(system, plan) if chosen == "opa" and not check_plan(system, plan) else plan
 
 
 def _processors(system: System, policy: str, forced: bool) -> tuple[Processor, ...]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from rt_sched.model import Task
+from rt_sched.errors import AnalysisNotApplicable
+from rt_sched.model import Plan, Policy, System, Task
 
 
 def urgency_levels(tasks: Sequence[Task], processor_of: Sequence[int], policy: str) -> tuple[int, ...]:
     """For each task its level on its processor, 0 the most urgent, unique there.
 
-    `rms`: shorter separation first (Liu, Layland 1973); `dm` and `edf`: shorter relative deadline first (Leung,
-    Whitehead 1982). A declared priority goes before every task without one; ties keep the file's order.
+    `rms`: shorter separation first (Liu, Layland 1973); all others: shorter relative deadline first (Leung, Whitehead
+    1982). A declared priority goes before every task without one; ties keep the file's order.
     """
 
     def urgency(index: int) -> tuple[int, int, int, int]:
@@ -26,3 +28,36 @@ def urgency_levels(tasks: Sequence[Task], processor_of: Sequence[int], policy: s
         levels[index] = next_level.get(processor, 0)
         next_level[processor] = levels[index] + 1
     return tuple(levels)
+
+
+def with_optimal_levels(system: System, plan: Plan) -> Plan:
+    """`plan` with Audsley's order on every fixed-priority core where one meets all deadlines; others stay as they are.
+
+    Declared priorities stay first. Jitter of message-activated tasks is taken as it is under `plan`, so the order is
+    optimal where arrivals come from the clock, and a proposal elsewhere. With modes the order is that of the first.
+    """
+    from rt_sched.analysis.engine import loads_with_arrivals
+    from rt_sched.analysis.methods import METHODS
+    from rt_sched.analysis.priority_assignment import audsley
+    from rt_sched.analysis.resolve import mode_loads
+
+    levels: dict[int, int] = {}
+    for load in loads_with_arrivals(mode_loads(system, plan)[0], METHODS):
+        if load.policy is not Policy.FIXED_PRIORITY or not load.tasks:
+            continue
+        fixed = [place for place, task in enumerate(load.tasks) if system.tasks[task.index].priority is not None]
+        try:
+            order = audsley(load, fixed)
+        except AnalysisNotApplicable:
+            continue
+        if order is not None:
+            used = sorted(task.level for task in load.tasks)
+            levels |= {load.tasks[place].index: level for place, level in zip(order, used, strict=True)}
+    return _at_levels(plan, levels)
+
+
+def _at_levels(plan: Plan, levels: Mapping[int, int]) -> Plan:
+    placements = tuple(
+        replace(placement, level=levels.get(index, placement.level)) for index, placement in enumerate(plan.placements)
+    )
+    return replace(plan, placements=placements)

@@ -37,7 +37,7 @@ WRONG = {
     ),
     "missing system": ("replay {logs}/imu.mcap --system {tmp}/no.yaml", "no.yaml  there is no such file"),
     "system that is a recording": ("replay {logs}/imu.mcap --system {logs}/imu.mcap", "imu.mcap:1:1  byte 0x89"),
-    "unknown policy": ("replay {logs}/imu.mcap --policy fastest", "--policy  fastest: valid: rms, dm, edf"),
+    "unknown policy": ("replay {logs}/imu.mcap --policy fastest", "--policy  fastest: valid: rms, dm, opa, edf"),
     "negative seed": ("replay {logs}/imu.mcap --seed -1", "--seed"),
     "no threads": ("replay {logs}/imu.mcap --threads 0", "--threads"),
     "threads in words": ("replay {logs}/imu.mcap --threads many", "--threads"),

@@ -46,7 +46,7 @@ def _simulate(system: System, seed: int | None, policy: str) -> Trace:
     return simulation.trace()
 
 
-@pytest.mark.parametrize("policy", ["rms", "dm", "edf"])
+@pytest.mark.parametrize("policy", ["rms", "dm", "opa", "edf"])
 @pytest.mark.parametrize("seed", [None, 1, 2, 3])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_limits_hold_at_worst_case_times(path: Path, seed: int | None, policy: str) -> None:

@@ -71,7 +71,7 @@ def test_a_core_that_does_not_exist_is_named():
 
 
 def test_an_unknown_policy_is_refused_with_the_valid_ones():
-    with pytest.raises(ValueError, match="rms, dm, edf"):
+    with pytest.raises(ValueError, match="rms, dm, opa, edf"):
         make_plan(system(task("a", 10, 1)), "fifo")
 
 
