@@ -12,7 +12,8 @@ from cli_runs import HANG_S, ROOT
 
 DEFINE_ALL = """
 import numba
-import pipelines.lidar_kernels, sensors.scene.backdrop, sensors.scene.raycast
+import pipelines.lidar_boxes, pipelines.lidar_clusters, pipelines.lidar_ground, pipelines.lidar_kernels
+import sensors.scene.backdrop, sensors.scene.raycast
 from rt_sched.kernels.numba_cache import CACHE
 print(CACHE, numba.config.CACHE_DIR)
 """

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines import lidar_kernels
+from pipelines import lidar_clusters, lidar_ground, lidar_kernels
 from pipelines.lidar import Cluster, Preprocess
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import Boxes3D, PointCloud, canonical_digest
@@ -102,7 +102,10 @@ class TestPreprocess:
         for index, point in enumerate(points.astype(float)):
             if 2.0 <= np.linalg.norm(point) <= 15.0:
                 expected.setdefault(tuple(int(v) for v in np.floor(point / 0.5)), []).append(index)
-        keys, means, intensity = lidar_kernels.voxel_means(points, values, np.eye(3, 4), 2.0, 15.0, 0.5)
+        no_times = np.zeros(0, np.int32)
+        keys, means, intensity, _ = lidar_kernels.voxel_means(
+            points, values, no_times, np.eye(3, 4)[None], 0, 1, 2.0, 15.0, 0.5
+        )
         order = np.argsort(keys)
         assert len(set(keys.tolist())) == len(expected)
         for row, cell in zip(order, sorted(expected), strict=True):
@@ -151,19 +154,19 @@ class TestPreprocess:
     def test_the_road_plane_is_found_among_walls(self) -> None:
         points = np.concatenate([ground(slope_x=0.1), surface((5, 9, 0), (40, 2, 4)), surface((12, -8, 0), (30, 2, 4))])
         for known, height_m in ((False, 0.0), (True, -MOUNT_M + 0.2)):
-            plane = lidar_kernels.ground_plane(points.astype(np.float32), known, height_m, 0.15)
+            plane = lidar_ground.ground_plane(points.astype(np.float32), known, height_m, 0.15)
             np.testing.assert_allclose(plane, [0.1, 0.0, -MOUNT_M], atol=0.03)
 
     def test_the_road_counts_as_level_where_no_plane_is_believable(self) -> None:
         steep, few = ground(slope_x=0.3, reach_m=15).astype(np.float32), ground(reach_m=1.0).astype(np.float32)
-        assert lidar_kernels.ground_plane(steep, True, -MOUNT_M, 0.15) == (0.0, 0.0, -MOUNT_M)
-        a, b, c = lidar_kernels.ground_plane(few, False, 0.0, 0.15)
+        assert lidar_ground.ground_plane(steep, True, -MOUNT_M, 0.15) == (0.0, 0.0, -MOUNT_M)
+        a, b, c = lidar_ground.ground_plane(few, False, 0.0, 0.15)
         assert (a, b) == (0.0, 0.0)
         assert c == pytest.approx(-MOUNT_M, abs=0.05)
 
     def test_a_tilted_sensor_of_unknown_mounting_still_loses_the_ground(self) -> None:
         """A tilt of 7 degrees is more than the ground may rise per metre; only the plane explains it."""
-        assert len(obstacles(cloud(ground(slope_x=0.12)), ground_slope=0.0).xyz_m) == 0
+        assert len(obstacles(cloud(ground(slope_x=0.12)), ground_slope=0.02).xyz_m) == 0
 
     def test_a_bridge_overhead_is_no_obstacle(self) -> None:
         x, y = np.meshgrid(np.arange(10, 16, 0.2), np.arange(-8, 8, 0.2))
@@ -261,7 +264,7 @@ class TestCluster:
     def test_clusters_agree_with_the_definition(self, cells: list[tuple[int, int]], reach_m: float) -> None:
         """On quarter metres, so that many distances equal the tolerance exactly."""
         points = np.array([(x / 4, y / 4, 0.0) for x, y in cells], np.float32).reshape(-1, 3)
-        labels, count = lidar_kernels.cluster_labels(points, reach_m)
+        labels, count = lidar_clusters.cluster_labels(points, reach_m, 0.0)
         found = sorted((frozenset(np.flatnonzero(labels == c).tolist()) for c in range(count)), key=min)
         assert found == linked(points, reach_m)
 
@@ -364,7 +367,7 @@ class TestCluster:
         [
             ({"tolerance_m": 0}, "tolerance_m: 0 is out of range; valid: from 0.05 to 10 m"),
             ({"min_points": 2.5}, "min_points: 2.5 is not a whole number"),
-            ({"max_width_m": 11}, "max_width_m: 11 is out of range; valid: from 0.5 to 10 m"),
+            ({"max_width_m": 20}, "max_width_m: 20 is out of range; valid: from 0.5 to 19 m"),
             ({"min_height_m": math.inf}, "min_height_m: inf is out of range"),
         ],
     )
