@@ -23,9 +23,9 @@ sys.path.insert(0, str(HERE.parent))
 
 from rt_sched.errors import RtSchedError  # noqa: E402
 from rt_sched.units import NS_PER_S  # noqa: E402
+from sensors.scene.catalogue import SCENES, build_world, expected  # noqa: E402
 from sensors.scene.rig import quad_orin_rig  # noqa: E402
-from sensors.scene.scenarios import hazard  # noqa: E402
-from sensors.scene.truth import scene_truth  # noqa: E402
+from sensors.scene.truth import truth_frames, truth_head, write_truth  # noqa: E402
 from sensors.scene.writer import EPOCH_NS, write_scene  # noqa: E402
 
 SEED = 1
@@ -75,18 +75,17 @@ def check() -> int:
 
 def make(folder: Path) -> dict[str, Any]:
     """Write the recordings and the truth into `folder`; returns the manifest."""
-    world, rig = hazard(), quad_orin_rig()
+    scene, rig = SCENES["hazard"], quad_orin_rig()
+    world = build_world(scene, duration_s=DURATION_S)
     full = write_scene(world, rig, folder / "hazard.mcap", duration_s=DURATION_S, seed=SEED)
     short = write_scene(
         world, rig, folder / "hazard_short.mcap", duration_s=SHORT_DURATION_S, cameras=SHORT_CAMERAS, seed=SEED
     )
-    truth = scene_truth(world, rig, epoch_ns=EPOCH_NS, duration_ns=int(DURATION_S * NS_PER_S))
     truth_path = folder / "hazard_truth.json"
-    # One frame a line: small, and still readable in a diff.
-    frames = ",\n".join(json.dumps(frame, separators=(",", ":")) for frame in truth.pop("frames"))
-    head = json.dumps(truth, separators=(",", ":"))
-    truth_path.write_text(f'{head[:-1]},"frames":[\n{frames}\n]}}\n', encoding="utf-8")
-    recorded = f"sensors.scene.write_scene of scenarios.hazard() with rig.quad_orin_rig(), seed {SEED}"
+    span: dict[str, int] = {"epoch_ns": EPOCH_NS, "duration_ns": int(DURATION_S * NS_PER_S)}
+    head = truth_head(world, **span, expected=expected(scene, world), conditions=scene.conditions)
+    write_truth(truth_path, head, truth_frames(world, rig, **span))
+    recorded = f"sensors.scene.write_scene of the scene hazard with rig.quad_orin_rig(), seed {SEED}"
     return {
         "schema": "rt-sched-replay-data/1",
         "made_by": "python replay_data/make.py",
@@ -115,7 +114,7 @@ def make(folder: Path) -> dict[str, Any]:
                 "sha256": hashlib.sha256(truth_path.read_bytes()).hexdigest(),
                 "size_bytes": truth_path.stat().st_size,
                 "licence": LICENCE,
-                "how": "sensors.scene.truth.scene_truth of the same world and rig; for evaluation, read by no stage",
+                "how": "sensors.scene.truth.write_truth of the same world and rig; for evaluation, read by no stage",
             },
         ],
     }

@@ -126,6 +126,33 @@ class Terminal:
             style, words = "bold green", "no violation"
         self._out.print(Text(f"{words}, {len(document['checked'])} rules checked", style=style))
 
+    def show_scenes(self, document: Mapping[str, Any]) -> None:
+        """The table of scenes that can be made."""
+        table = Table(title="scenes", title_justify="left")
+        for heading in ("name", "what happens", "lasts", "conditions", "right reaction"):
+            table.add_column(heading)
+        for row in document["scenes"]:
+            lasts = f"{row['duration_ns'] / NS_PER_S:g} s"
+            table.add_row(row["name"], row["summary"], lasts, row["conditions"], row["reaction"])
+        self._out.print(table)
+        self._out.print(Text(f"under any --conditions: {', '.join(document['conditions'])}", style="dim"))
+
+    def show_scene(self, document: Mapping[str, Any]) -> None:
+        """Where a scene was written and what is expected of who sees it."""
+        wanted = document["expected"]
+        size_mb = document["size_bytes"] / 1e6
+        self._out.print(Text(f"recording  {document['recording']}  ({size_mb:.1f} MB)"))
+        self._out.print(Text(f"truth      {document['truth']}"))
+        line = f"expected   {wanted['reaction']}: {wanted['summary']}"
+        if wanted["last_chance_ns"] is not None:
+            hazard_s, last_s, contact_s = (
+                wanted[key] / NS_PER_S for key in ("hazard_ns", "last_chance_ns", "contact_ns")
+            )
+            line += (
+                f"; in sight from {hazard_s:.2f} s, full braking helps until {last_s:.2f} s, contact {contact_s:.2f} s"
+            )
+        self._out.print(Text(line))
+
     def show_info(self, document: Mapping[str, Any]) -> None:
         """The table of a recording's topics."""
         table = Table(title=document["path"], title_justify="left", box=None, pad_edge=False)

@@ -58,16 +58,35 @@ def _paint(x, y, foot_x, foot_y, markings):
 
 
 @numba.njit(cache=CACHE, nogil=True)
-def draw_backdrop(image, rotation, position, focal, shadow, bands, markings, light, sky, tile):
+def headlight(dx, dy, light):
+    """Light of the headlamps at an offset from the lamps in metres; `light` as in `draw_backdrop`."""
+    if light[4] == 0.0:
+        return 0.0
+    ahead = light[6] * dx + light[7] * dy
+    aside = light[6] * dy - light[7] * dx
+    if ahead <= 0.0:
+        return 0.0
+    spread = aside / (0.45 * ahead + 1.0)
+    cone = max(0.0, 1.0 - spread * spread)
+    far = ahead / light[5]
+    return light[4] * cone / (1.0 + far * far)
+
+
+@numba.njit(cache=CACHE, nogil=True)
+def draw_backdrop(image, rotation, position, focal, shadow, pieces, bands, markings, light, sky, tile):
     """Fill `image` uint8[h, w, 3] with ground and sky.
 
     `rotation`: float64[3, 3], rows are the camera's right, down and forward axes in the world; `position`: float64[3];
-    `shadow`: uint8[h, w], 255 where no light of the sun falls; `bands`: float64[n, 5] of y_max, b, g, r, grain;
-    `markings`: float64[m, 4]; `light`: ground factor in light, share lost in shadow, haze distance, cloud cover;
-    `sky`: float64[2, 3], horizon and zenith colour; `tile`: float64[2**k, 2**k], noise in -1..1.
+    `shadow`: uint8[h, w], 255 where no light of the sun falls; `pieces`: float64[k, 4] of the ground, from x, to x,
+    height = a + b * x; `bands`: float64[n, 5] of y_max, b, g, r, grain; `markings`: float64[m, 4]; `light`: ground
+    factor in light, share lost in shadow, haze distance, cloud cover, headlamps' strength, their reach, cosine and sine
+    of their direction; `sky`: float64[2, 3], horizon and zenith colour; `tile`: float64[2**k, 2**k], noise in -1..1.
     """
     height, width = image.shape[0], image.shape[1]
     cx, cy = width * 0.5, height * 0.5
+    below_camera = 0
+    while position[0] >= pieces[below_camera, 1]:
+        below_camera += 1
     for j in range(height):
         v = (j + 0.5 - cy) / focal
         for i in range(width):
@@ -75,12 +94,28 @@ def draw_backdrop(image, rotation, position, focal, shadow, bands, markings, lig
             dx = rotation[0, 0] * u + rotation[1, 0] * v + rotation[2, 0]
             dy = rotation[0, 1] * u + rotation[1, 1] * v + rotation[2, 1]
             dz = rotation[0, 2] * u + rotation[1, 2] * v + rotation[2, 2]
-            if dz < -1e-4:
-                scale = position[2] / -dz
+            # The first piece of ground that the ray meets: height over it, fall towards it, its rise.
+            k, over, fall, rise, scale = below_camera, 0.0, 0.0, 0.0, -1.0
+            while True:
+                rise = pieces[k, 3]
+                over = position[2] - (pieces[k, 2] + rise * position[0])
+                fall = dz - rise * dx
+                end = np.inf
+                if dx > 0.0:
+                    end = (pieces[k, 1] - position[0]) / dx
+                elif dx < 0.0:
+                    end = (pieces[k, 0] - position[0]) / dx
+                if fall < -1e-4 and over / -fall <= end:
+                    scale = over / -fall
+                    break
+                k += 1 if dx > 0.0 else -1
+                if end == np.inf or k < 0 or k == pieces.shape[0]:
+                    break
+            if scale > 0.0:
                 x = position[0] + scale * dx
                 y = position[1] + scale * dy
-                right = position[2] / max(1e-5, -(dz + rotation[0, 2] / focal))
-                below = position[2] / max(1e-5, -(dz + rotation[1, 2] / focal))
+                right = over / max(1e-5, -(fall + (rotation[0, 2] - rise * rotation[0, 0]) / focal))
+                below = over / max(1e-5, -(fall + (rotation[1, 2] - rise * rotation[1, 0]) / focal))
                 foot_x = (
                     abs(position[0] + right * (dx + rotation[0, 0] / focal) - x)
                     + abs(position[0] + below * (dx + rotation[1, 0] / focal) - x)
@@ -111,13 +146,14 @@ def draw_backdrop(image, rotation, position, focal, shadow, bands, markings, lig
                 r = r * tone + (224.0 - r * tone) * cover
                 lit = light[0] * (1.0 - light[1] * shadow[j, i] / 255.0)
                 distance = scale * math.sqrt(dx * dx + dy * dy + dz * dz)
+                lit += headlight(x - position[0], y - position[1], light)
                 haze = distance / (distance + light[2])
                 b = b * lit + (sky[0, 0] - b * lit) * haze
                 g = g * lit + (sky[0, 1] - g * lit) * haze
                 r = r * lit + (sky[0, 2] - r * lit) * haze
             else:
-                rise = max(0.0, dz) / math.sqrt(dx * dx + dy * dy + dz * dz)
-                w = math.sqrt(min(1.0, rise * 1.9))
+                up = max(0.0, dz) / math.sqrt(dx * dx + dy * dy + dz * dz)
+                w = math.sqrt(min(1.0, up * 1.9))
                 b = sky[0, 0] + (sky[1, 0] - sky[0, 0]) * w
                 g = sky[0, 1] + (sky[1, 1] - sky[0, 1]) * w
                 r = sky[0, 2] + (sky[1, 2] - sky[0, 2]) * w
@@ -125,7 +161,7 @@ def draw_backdrop(image, rotation, position, focal, shadow, bands, markings, lig
                 # A flat sheet of clouds at unit height: noise in two octaves.
                 cloud = 0.65 * _texture(tile, dx / flat * 2.2, dy / flat * 2.2)
                 cloud += 0.35 * _texture(tile, dx / flat * 5.1 + 17.0, dy / flat * 5.1)
-                cloud = min(1.0, max(0.0, cloud + light[3] - 0.45) * 1.8) * min(1.0, rise * 7.0) * light[0] * 0.75
+                cloud = min(1.0, max(0.0, cloud + light[3] - 0.45) * 1.8) * min(1.0, up * 7.0) * light[0] * 0.75
                 top = max(sky[0, 0], max(sky[0, 1], sky[0, 2])) * 1.06
                 b += (top - b) * cloud
                 g += (top - g) * cloud

@@ -11,12 +11,15 @@ import numpy.typing as npt
 from sensors.scene.raycast import cast_rays
 from sensors.scene.rig import Lidar
 from sensors.scene.shapes import Shape
-from sensors.scene.world import World
+from sensors.scene.world import Air, World
 
 Array = npt.NDArray[np.float64]
 
 #: A return weaker than this share of the strongest possible one is lost.
 _FAINTEST = 0.0045
+
+#: The surface met is a drop of water in the air.
+_DROP = -3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +89,7 @@ class LidarRenderer:
         )
         origins = np.empty((lidar.columns, 3))
         placement = np.empty((lidar.columns, len(self._owner), 4))
-        cosine_sine = np.empty((lidar.columns, 2))
+        turns = np.empty((lidar.columns, 4))
         px, py, pz = lidar.position_m
         moving = len(world.actors)
         poses = np.empty((moving + len(world.props), 4))
@@ -96,20 +99,23 @@ class LidarRenderer:
             time_ns = end_ns + int(offsets_ns[column])
             ego = world.ego_at(time_ns)
             c, s = math.cos(ego.yaw_rad), math.sin(ego.yaw_rad)
-            origins[column] = ego.x_m + c * px - s * py, ego.y_m + s * px + c * py, pz
-            cosine_sine[column] = c, s
+            cp, sp = math.cos(ego.pitch_rad), math.sin(ego.pitch_rad)
+            fx, fz = cp * px - sp * pz, sp * px + cp * pz
+            origins[column] = ego.x_m + c * fx - s * py, ego.y_m + s * fx + c * py, ego.z_m + fz
+            turns[column] = c, s, cp, sp
             for index, actor in enumerate(world.actors):
                 state = actor.trajectory.state_at(time_ns)
                 poses[index] = state.x_m, state.y_m, math.cos(state.yaw_rad), math.sin(state.yaw_rad)
             placement[column] = poses[self._owner]
 
-        cosine, sine = cosine_sine[:, 0, None], cosine_sine[:, 1, None]
+        cosine, sine, pitch_cosine, pitch_sine = turns.T[:, :, None]
         beams = self._beams
+        forward = pitch_cosine * beams[:, :, 0] - pitch_sine * beams[:, :, 2]
         directions = np.stack(
             [
-                cosine * beams[:, :, 0] - sine * beams[:, :, 1],
-                sine * beams[:, :, 0] + cosine * beams[:, :, 1],
-                beams[:, :, 2],
+                cosine * forward - sine * beams[:, :, 1],
+                sine * forward + cosine * beams[:, :, 1],
+                pitch_sine * beams[:, :, 0] + pitch_cosine * beams[:, :, 2],
             ],
             axis=2,
         )
@@ -117,7 +123,8 @@ class LidarRenderer:
         hits = np.empty((lidar.columns, lidar.rings), np.int64)
         cosines = np.empty((lidar.columns, lidar.rings))
         cast_rays(
-            directions, origins, self._start, self._planes, placement, self._reach, ranges, hits, cosines
+            directions, origins, self._world.terrain.pieces(), self._start, self._planes, placement, self._reach,
+            ranges, hits, cosines,
         )  # fmt: skip
         return self._returns(ranges, hits, cosines, directions, origins, offsets_ns, number)
 
@@ -132,7 +139,7 @@ class LidarRenderer:
         number: int,
     ) -> Sweep:
         """What the receiver makes of the surfaces met: lost faint returns, range noise, finite resolution."""
-        lidar = self._lidar
+        lidar, air = self._lidar, self._world.air
         draw = np.random.Generator(np.random.Philox(key=[self._seed, number]))
         noise = draw.standard_normal(ranges.shape) * lidar.range_noise_m
         finite = np.where(hits > -2, ranges, 1.0)
@@ -140,8 +147,14 @@ class LidarRenderer:
         albedo = np.where(hits == -1, self._ground_reflectivity(finite, directions, origins), albedo)
         strength = albedo * cosines
         # The free-space loss is flattened below 12 m, where receivers limit their gain.
-        received = strength / np.maximum(finite / 12.0, 1.0) ** 2
-        column, ring = np.nonzero((hits > -2) & (finite <= lidar.max_range_m) & (received > _FAINTEST))
+        received = strength / np.maximum(finite / 12.0, 1.0) ** 2 / (1.0 + finite / air.half_m) ** 2
+        if air.backscatter > 0.0:
+            hits, finite, strength, received = _drops_met(air, draw, hits, finite, strength, received)
+        kept = (hits != -2) & (finite <= lidar.max_range_m) & (received > _FAINTEST)
+        if air.dropout > 0.0:
+            # Drops return at once, what lies behind the weather is what gets lost.
+            kept &= (hits == _DROP) | (draw.random(ranges.shape) >= air.dropout)
+        column, ring = np.nonzero(kept)
         distance = (finite + noise)[column, ring]
         xyz = self._beams[column, ring] * distance[:, None]
         steps = np.rint(xyz / lidar.resolution_m)
@@ -153,7 +166,7 @@ class LidarRenderer:
             offsets_ns[column].astype(np.int32),
             ring.astype(np.uint16),
             np.clip(np.rint(strength[column, ring] * 63.0) * 4.0, 0, 255).astype(np.uint8),
-            np.where(surface >= actors, -2, surface),
+            np.where((surface >= actors) | (surface == _DROP), -2, surface),
         )
 
     def _ground_reflectivity(self, ranges: Array, directions: Array, origins: Array) -> Array:
@@ -167,4 +180,23 @@ class LidarRenderer:
         for marking in road.markings:
             painted = (np.abs(y - marking.y_m) <= marking.width_m / 2) & (np.mod(x, marking.period_m) < marking.dash_m)
             values = np.where(painted, 0.85, values)
-        return values
+        return values * self._world.air.wetness
+
+
+def _drops_met(
+    air: Air, draw: np.random.Generator, hits: npt.NDArray[np.int64], finite: Array, strength: Array, received: Array
+) -> tuple[npt.NDArray[np.int64], Array, Array, Array]:
+    """Hits, ranges, strengths and received strengths where some beams meet a drop before anything else.
+
+    More drops are met near the sensor: the range is the smaller of two even draws.
+    """
+    chosen = draw.random(hits.shape) < air.backscatter
+    place = np.minimum(draw.random(hits.shape), draw.random(hits.shape)) * (air.backscatter_m - 0.8) + 0.8
+    drop = chosen & ((hits == -2) | (place < finite))
+    faint = 0.01 + 0.03 * draw.random(hits.shape)
+    return (
+        np.where(drop, _DROP, hits),
+        np.where(drop, place, finite),
+        np.where(drop, faint, strength),
+        np.where(drop, faint, received),
+    )

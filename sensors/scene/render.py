@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from sensors.scene.backdrop import draw_backdrop, finish_frame, smooth_noise
+from sensors.scene.backdrop import draw_backdrop, finish_frame, headlight, smooth_noise
+from sensors.scene.depth_order import Placed, farthest_first
 from sensors.scene.rig import Camera
 from sensors.scene.shapes import Lamp, Shape, plane_of
+from sensors.scene.terrain import Terrain
 from sensors.scene.trajectory import MotionState
+from sensors.scene.weather import weathered
 from sensors.scene.world import Lighting, World
 
 Array = npt.NDArray[np.float64]
@@ -42,15 +45,6 @@ class _PackedShape:
     radius_m: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    shape: Shape
-    x_m: float
-    y_m: float
-    yaw_rad: float
-    braking: bool
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CameraPose:
     """A camera in the world: rows of `rotation` are its right, down and forward axes; `position` is float64[3]."""
@@ -68,17 +62,18 @@ class CameraPose:
 def camera_pose(camera: Camera, ego: MotionState) -> CameraPose:
     """Where `camera` is in the world when the ego vehicle is at `ego`."""
     c, s = math.cos(ego.yaw_rad), math.sin(ego.yaw_rad)
+    cp, sp = math.cos(ego.pitch_rad), math.sin(ego.pitch_rad)
     mounted = camera.vehicle_to_camera()[:, :3]
-    rotation = np.stack(
-        [mounted[:, 0] * c - mounted[:, 1] * s, mounted[:, 0] * s + mounted[:, 1] * c, mounted[:, 2]], axis=1
-    )
+    forward, up = mounted[:, 0] * cp - mounted[:, 2] * sp, mounted[:, 0] * sp + mounted[:, 2] * cp
+    rotation = np.stack([forward * c - mounted[:, 1] * s, forward * s + mounted[:, 1] * c, up], axis=1)
     px, py, pz = camera.position_m
-    return CameraPose(rotation, np.array([ego.x_m + c * px - s * py, ego.y_m + s * px + c * py, pz]))
+    fx, fz = cp * px - sp * pz, sp * px + cp * pz
+    return CameraPose(rotation, np.array([ego.x_m + c * fx - s * py, ego.y_m + s * fx + c * py, ego.z_m + fz]))
 
 
-def placed_vertices(shape: Shape, x_m: float, y_m: float, yaw_rad: float) -> Array:
+def placed_vertices(shape: Shape, x_m: float, y_m: float, yaw_rad: float, terrain: Terrain) -> Array:
     """All polygon corners of a shape that stands at (x_m, y_m), in the world frame: float64[n, 3]."""
-    return _place(_pack(shape).vertices, x_m, y_m, yaw_rad)
+    return _lifted(_place(_pack(shape).vertices, x_m, y_m, yaw_rad), terrain)
 
 
 def clip_near(points: Array) -> Array:
@@ -99,55 +94,67 @@ class CameraRenderer:
         self._world = world
         self._camera = camera
         self._seed = seed
-        self._props = [_Placed(p.shape, p.x_m, p.y_m, p.yaw_rad, False) for p in world.props]
+        self._pieces = world.terrain.pieces()
+        self._props = [self._placed(p.shape, p.x_m, p.y_m, p.yaw_rad) for p in world.props]
         light = world.lighting
         daylight = light.ambient + light.sun * max(0.0, light.sun_direction[2])
-        self._light = np.array([daylight, light.shadow, light.haze_half_m, light.cloud_cover])
+        self._light = np.array(
+            [daylight, light.shadow, light.haze_half_m, light.cloud_cover, light.beam, light.beam_reach_m, 1.0, 0.0]
+        )
         self._sky = np.array([light.sky_horizon, light.sky_zenith], dtype=np.float64)
         self._bands = np.array([(b.y_max_m, *b.colour, b.grain) for b in world.road.bands], dtype=np.float64)
         self._markings = np.array(
             [(m.y_m, m.width_m, m.dash_m, m.period_m) for m in world.road.markings], dtype=np.float64
         ).reshape(-1, 4)
         self._tile = smooth_noise(256, 11, 2)
-        self._noise = np.rint(smooth_noise(_NOISE_SIDE, 12, 1) * 2.0).astype(np.int8)
+        self._noise = np.rint(smooth_noise(_NOISE_SIDE, 12, 1) * (2.0 * world.imaging.noise_gain)).astype(np.int8)
 
     def render(self, time_ns: int, number: int) -> Frame:
         """The frame uint8[height, width, 3] (BGR) captured at `time_ns`; `number` selects its noise."""
         camera, world = self._camera, self._world
-        pose = camera_pose(camera, world.ego_at(time_ns))
+        ego = world.ego_at(time_ns)
+        pose = camera_pose(camera, ego)
         placed = list(self._props)
         for actor in world.actors:
             state = actor.trajectory.state_at(time_ns)
-            placed.append(_Placed(actor.shape, state.x_m, state.y_m, state.yaw_rad, state.braking))
+            item = self._placed(actor.shape, state.x_m, state.y_m, state.yaw_rad)
+            placed.append(replace(item, braking=state.braking, moves=True))
         visible = self._visible(placed, pose)
+        light = self._light.copy()
+        light[6:] = math.cos(ego.yaw_rad), math.sin(ego.yaw_rad)
 
         backdrop = np.empty((camera.height, camera.width, 3), np.uint8)
         shadow = self._shadow_mask(visible, pose)
         draw_backdrop(
             backdrop, pose.rotation, pose.position, camera.focal_px, shadow,
-            self._bands, self._markings, self._light, self._sky, self._tile,
+            self._pieces, self._bands, self._markings, light, self._sky, self._tile,
         )  # fmt: skip
         canvas = np.repeat(np.repeat(backdrop, _SUPERSAMPLING, axis=0), _SUPERSAMPLING, axis=1)
-        self._draw(canvas, visible, pose)
+        self._draw(canvas, visible, pose, light)
         frame = np.empty_like(backdrop)
-        shift = np.random.Generator(np.random.Philox(key=[self._seed, number])).integers(0, _NOISE_SIDE, 2)
+        draw = np.random.Generator(np.random.Philox(key=[self._seed, number]))
+        shift = draw.integers(0, _NOISE_SIDE, 2)
         finish_frame(canvas, self._noise, int(shift[0]), int(shift[1]), frame)
-        return frame
+        return weathered(frame, world.imaging, self._seed, time_ns, draw)
 
-    def _visible(self, placed: Sequence[_Placed], pose: CameraPose) -> list[_Placed]:
+    def _placed(self, shape: Shape, x_m: float, y_m: float, yaw_rad: float) -> Placed:
+        terrain = self._world.terrain
+        return Placed(shape, x_m, y_m, yaw_rad, False, terrain.height_m(x_m), terrain.rise(x_m), False)
+
+    def _visible(self, placed: Sequence[Placed], pose: CameraPose) -> list[Placed]:
         """What can be in view, farthest first."""
         slope = math.hypot(self._camera.width, self._camera.height) / 2 / self._camera.focal_px
         radius = np.array([_pack(item.shape).radius_m for item in placed])
-        centres = pose.to_camera(np.array([(item.x_m, item.y_m, item.shape.size_m[2] / 2) for item in placed]))
+        centres = pose.to_camera(
+            np.array([(item.x_m, item.y_m, item.z_m + item.shape.size_m[2] / 2) for item in placed])
+        )
         z = centres[:, 2]
         beside = np.sqrt(centres[:, 0] ** 2 + centres[:, 1] ** 2) - radius * math.sqrt(1.0 + slope * slope)
         seen = (z >= -radius) & (z <= FAR_M) & (beside <= slope * np.maximum(z, 0.0))
-        # Equal distances keep the world's order, so that the picture does not depend on sorting.
-        return sorted(
-            (placed[k] for k in np.flatnonzero(seen).tolist()), key=lambda item: -_ground_distance(item, pose)
-        )
+        kept = [placed[k] for k in np.flatnonzero(seen).tolist()]
+        return farthest_first(kept, float(pose.position[0]), float(pose.position[1]))
 
-    def _shadow_mask(self, visible: Sequence[_Placed], pose: CameraPose) -> npt.NDArray[np.uint8]:
+    def _shadow_mask(self, visible: Sequence[Placed], pose: CameraPose) -> npt.NDArray[np.uint8]:
         """Where the sun does not reach the ground: uint8[h, w], 255 below things, less in the shadow they cast."""
         mask = np.zeros((self._camera.height, self._camera.width), np.uint8)
         sx, sy, sz = self._world.lighting.sun_direction
@@ -159,10 +166,11 @@ class CameraRenderer:
                 if not contact:
                     cast = corners - np.array([sx, sy, 0.0]) * (height * 0.8 / max(sz, 0.1))
                     corners = _hull(np.concatenate([corners, cast]))
+                corners = _lifted(corners, self._world.terrain)
                 self._fill_clipped(mask, pose.to_camera(corners), (255.0 if contact else 165.0,), 1)
         return cv2.blur(mask, (5, 3)).astype(np.uint8, copy=False)
 
-    def _draw(self, canvas: Frame, items: Sequence[_Placed], pose: CameraPose) -> None:
+    def _draw(self, canvas: Frame, items: Sequence[Placed], pose: CameraPose, light: Array) -> None:
         """Paint the things one after the other, each with its polygons in order."""
         if not items:
             return
@@ -178,7 +186,9 @@ class CameraRenderer:
             [c * planes[:, 0] - s * planes[:, 1], s * planes[:, 0] + c * planes[:, 1], planes[:, 2]], axis=1
         )
         px, py, pz = pose.position
-        above = normals[:, 0] * (px - x) + normals[:, 1] * (py - y) + normals[:, 2] * pz - planes[:, 3]
+        ground = np.array([(item.z_m, item.rise) for item in items])[per_polygon]
+        over = pz - (ground[:, 0] + ground[:, 1] * (px - x))
+        above = normals[:, 0] * (px - x) + normals[:, 1] * (py - y) + normals[:, 2] * over - planes[:, 3]
         facing = np.flatnonzero((above > 1e-9) | np.concatenate([pack.two_sided for pack in packs]))
         normals = np.where((above < 0.0)[:, None], -normals, normals)
         colours = shaded(
@@ -188,20 +198,16 @@ class CameraRenderer:
             normals,
             np.array([item.braking for item in items])[per_polygon],
             np.sqrt((x - px) ** 2 + (y - py) ** 2),
+            np.array([headlight(item.x_m - px, item.y_m - py, light) for item in items])[per_polygon],
         )
 
         vertices = np.concatenate([pack.vertices for pack in packs])
         x, y, c, s = place[per_vertex].T
-        points = pose.to_camera(
-            np.stack(
-                [
-                    c * vertices[:, 0] - s * vertices[:, 1] + x,
-                    s * vertices[:, 0] + c * vertices[:, 1] + y,
-                    vertices[:, 2],
-                ],
-                axis=1,
-            )
+        placed = np.stack(
+            [c * vertices[:, 0] - s * vertices[:, 1] + x, s * vertices[:, 0] + c * vertices[:, 1] + y, vertices[:, 2]],
+            axis=1,
         )
+        points = pose.to_camera(_lifted(placed, self._world.terrain))
         pixels = self._project(points, _SUPERSAMPLING)
         whole = np.minimum.reduceat(points[:, 2], start[:-1]) >= NEAR_M
         limit = np.array([canvas.shape[1], canvas.shape[0]]) << _SUBPIXEL_BITS
@@ -236,12 +242,16 @@ def shaded(
     normals: Array,
     braking: npt.NDArray[np.bool_],
     distance_m: Array,
+    beam: Array,
 ) -> Array:
-    """Colours as seen: float64[n, 3] from base `colours`, unit `normals` towards the camera, lamps and haze."""
+    """Colours as seen: float64[n, 3] from base `colours`, unit `normals` towards the camera, lamps and haze.
+
+    `beam`: light of the ego vehicle's headlamps on each polygon.
+    """
     sx, sy, sz = lighting.sun_direction
     towards_sun = np.maximum(0.0, normals[:, 0] * sx + normals[:, 1] * sy + normals[:, 2] * sz)
     sky_share = 0.86 + 0.14 * normals[:, 2]
-    seen = colours * (lighting.ambient * sky_share + lighting.sun * towards_sun)[:, None]
+    seen = colours * (lighting.ambient * sky_share + lighting.sun * towards_sun + beam)[:, None]
     tail = lamps == Lamp.TAIL
     if lighting.lamps_lit:
         seen[tail] = (30.0, 24.0, 190.0)
@@ -285,6 +295,13 @@ def _place(points: Array, x_m: float, y_m: float, yaw_rad: float) -> Array:
     )
 
 
+def _lifted(points: Array, terrain: Terrain) -> Array:
+    """Points float64[n, 3] of things on level ground, on the ground that there is."""
+    if terrain.level:
+        return points
+    return np.column_stack([points[:, :2], points[:, 2] + terrain.heights_m(points[:, 0])])
+
+
 def _footprint(length: float, width: float) -> Array:
     x, y = length / 2, width / 2
     return np.array([(-x, -y, 0.0), (x, -y, 0.0), (x, y, 0.0), (-x, y, 0.0)])
@@ -293,11 +310,3 @@ def _footprint(length: float, width: float) -> Array:
 def _hull(points: Array) -> Array:
     flat = cv2.convexHull(np.ascontiguousarray(points[:, :2], dtype=np.float32))
     return np.column_stack([flat.reshape(-1, 2).astype(np.float64), np.zeros(len(flat))])
-
-
-def _ground_distance(item: _Placed, pose: CameraPose) -> float:
-    """Distance on the ground from the camera to the nearest point of the box around `item`."""
-    c, s = math.cos(item.yaw_rad), math.sin(item.yaw_rad)
-    dx, dy = float(pose.position[0]) - item.x_m, float(pose.position[1]) - item.y_m
-    along, across = abs(c * dx + s * dy), abs(c * dy - s * dx)
-    return math.hypot(max(0.0, along - item.shape.size_m[0] / 2), max(0.0, across - item.shape.size_m[1] / 2))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
+from rt_sched.errors import DeploymentError
 from sensors.scene.render import NEAR_M, camera_pose, placed_vertices
 from sensors.scene.rig import Camera, Rig
 from sensors.scene.trajectory import MotionState
@@ -65,7 +68,7 @@ def image_boxes(world: World, camera: Camera, time_ns: int) -> list[ImageBox]:
     found: list[tuple[float, Actor, npt.NDArray[np.float64]]] = []
     for actor in world.actors:
         state = actor.trajectory.state_at(time_ns)
-        points = pose.to_camera(placed_vertices(actor.shape, state.x_m, state.y_m, state.yaw_rad))
+        points = pose.to_camera(placed_vertices(actor.shape, state.x_m, state.y_m, state.yaw_rad, world.terrain))
         if points[:, 2].max() < NEAR_M or points[:, 2].min() > _FARTHEST_BOX_M:
             continue
         outline = _outline(points, camera)
@@ -90,19 +93,17 @@ def image_boxes(world: World, camera: Camera, time_ns: int) -> list[ImageBox]:
     return boxes[::-1]
 
 
-def scene_truth(world: World, rig: Rig, *, epoch_ns: int, duration_ns: int) -> dict[str, Any]:
-    """The whole truth as JSON-ready data, one frame per capture instant of the first camera.
-
-    Positions of actors are box centres in the vehicle frame at that instant; `boxes` holds, per camera and actor,
-    [x_min, y_min, x_max, y_max, visible share, truncated 0 or 1] in pixels.
-    """
-    timing = rig.cameras[0].timing
-    instants = [timing.capture_ns(number) for number in range(timing.count(duration_ns))]
+def truth_head(
+    world: World, *, epoch_ns: int, duration_ns: int, expected: Mapping[str, Any], conditions: str
+) -> dict[str, Any]:
+    """What holds for the whole scene, as JSON-ready data; `expected` as in `sensors.scene.catalogue`."""
     return {
         "schema": SCHEMA,
         "scene": world.name,
+        "conditions": conditions,
         "epoch_ns": epoch_ns,
         "duration_ns": duration_ns,
+        "expected": dict(expected),
         "lead": world.lead,
         "ego": {
             "size_m": [world.ego.length_m, world.ego.width_m, world.ego.height_m],
@@ -118,8 +119,30 @@ def scene_truth(world: World, rig: Rig, *, epoch_ns: int, duration_ns: int) -> d
             }
             for actor in world.actors
         ],
-        "frames": [_frame(world, rig, epoch_ns, instant) for instant in instants],
     }
+
+
+def truth_frames(world: World, rig: Rig, *, epoch_ns: int, duration_ns: int) -> Iterator[dict[str, Any]]:
+    """One frame per capture instant of the first camera, JSON-ready, made one at a time.
+
+    Positions of actors are box centres in the vehicle frame at that instant; `boxes` holds, per camera and actor,
+    [x_min, y_min, x_max, y_max, visible share, truncated 0 or 1] in pixels.
+    """
+    timing = rig.cameras[0].timing
+    for number in range(timing.count(duration_ns)):
+        yield _frame(world, rig, epoch_ns, timing.capture_ns(number))
+
+
+def write_truth(path: Path, head: Mapping[str, Any], frames: Iterable[Mapping[str, Any]]) -> None:
+    """The truth as one JSON document with one frame a line: small, and readable in a diff. Raises DeploymentError."""
+    try:
+        with path.open("w", encoding="utf-8") as out:
+            out.write(json.dumps(head, separators=(",", ":"))[:-1] + ',"frames":[')
+            for number, frame in enumerate(frames):
+                out.write((",\n" if number else "\n") + json.dumps(frame, separators=(",", ":")))
+            out.write("\n]}\n")
+    except OSError as error:
+        raise DeploymentError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _events(phases: Sequence[Any]) -> list[dict[str, float | int]]:
@@ -144,20 +167,23 @@ def _frame(world: World, rig: Rig, epoch_ns: int, time_ns: int) -> dict[str, Any
         "lead": None
         if lead is None
         else _rounded({"gap_m": lead.gap_m, "closing_speed_m_s": lead.closing_speed_m_s, "ttc_s": lead.ttc_s}),
-        "actors": {actor.name: _relative(actor, ego, time_ns) for actor in world.actors},
+        "actors": {actor.name: _relative(world, actor, ego, time_ns) for actor in world.actors},
         "boxes": {camera.name: _boxes(world, camera, time_ns) for camera in rig.cameras},
     }
 
 
-def _relative(actor: Actor, ego: MotionState, time_ns: int) -> dict[str, float | None]:
-    state = actor.trajectory.state_at(time_ns)
+def _relative(world: World, actor: Actor, ego: MotionState, time_ns: int) -> dict[str, float | None]:
+    state = world.state_of(actor, time_ns)
     dx, dy = state.x_m - ego.x_m, state.y_m - ego.y_m
+    dz = state.z_m + actor.shape.size_m[2] / 2 - ego.z_m
     c, s = math.cos(ego.yaw_rad), math.sin(ego.yaw_rad)
+    cp, sp = math.cos(ego.pitch_rad), math.sin(ego.pitch_rad)
+    ahead = c * dx + s * dy
     return _rounded(
         {
-            "x_m": c * dx + s * dy,
+            "x_m": cp * ahead + sp * dz,
             "y_m": c * dy - s * dx,
-            "z_m": actor.shape.size_m[2] / 2,
+            "z_m": cp * dz - sp * ahead,
             "yaw_rad": state.yaw_rad - ego.yaw_rad,
             "speed_m_s": state.speed_m_s,
             "acceleration_m_s2": state.acceleration_m_s2,

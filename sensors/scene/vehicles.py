@@ -1,4 +1,4 @@
-"""Cars, vans and trucks from a few dozen polygons each."""
+"""Passenger cars from a few dozen polygons each."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def car(form: CarForm, paint: Colour) -> Shape:
     polygons += _side(left, form, paint, half_w)
     polygons += _glass_house(cabin, paint)
     solids = (
-        solid_of((*strips, right, left, underside), _reflectivity(paint)),
+        solid_of((*strips, right, left, underside), reflectivity(paint)),
         solid_of(closed_below(cabin), 0.25),
     )
     return Shape((form.length, form.width, form.roof_z), tuple(polygons), solids)
@@ -241,64 +241,6 @@ def _mirrors(form: CarForm, paint: Colour) -> list[Polygon]:
     return polygons
 
 
-def _reflectivity(paint: Colour) -> float:
+def reflectivity(paint: Colour) -> float:
+    """What share of a LiDAR's light a painted surface returns."""
     return 0.15 + 0.6 * (sum(paint) / 765)
-
-
-def truck(paint: Colour, *, length: float = 8.2, width: float = 2.45, height: float = 3.3) -> Shape:
-    """A box truck: cargo body, driver's cab, windows, lamps, plate, wheels."""
-    half_l, half_w = length / 2, width / 2
-    cab_x = half_l - 1.9
-    cargo = box(-half_l, cab_x - 0.15, -half_w, half_w, 0.95, height)
-    chassis = box(-half_l + 0.1, half_l - 0.3, -half_w + 0.2, half_w - 0.2, 0.45, 0.95)
-    bottom = tuple(
-        (x, y, 0.4)
-        for x, y in ((cab_x, -half_w + 0.08), (half_l, -half_w + 0.08), (half_l, half_w - 0.08), (cab_x, half_w - 0.08))
-    )
-    top = tuple(
-        (x, y, 2.65)
-        for x, y in (
-            (cab_x, -half_w + 0.12),
-            (half_l - 0.3, -half_w + 0.12),
-            (half_l - 0.3, half_w - 0.12),
-            (cab_x, half_w - 0.12),
-        )
-    )
-    cab = hexahedron(bottom, top)
-    cargo_white: Colour = (214, 216, 216)
-    polygons = [Polygon(face, PLASTIC) for face in chassis]
-    polygons += [Polygon(face, paint) for face in cab]
-    polygons += [
-        Polygon(patch(cab[2], 0.06, 0.5, 0.94, 0.9), GLASS),
-        Polygon(patch(cab[2], 0.1, 0.72, 0.9, 0.86), shade(GLASS, 1.6)),
-        Polygon(patch(cab[2], 0.3, 0.24, 0.7, 0.42), PLASTIC),
-        Polygon(patch(cab[2], 0.05, 0.1, 0.22, 0.22), HEAD_WHITE, Lamp.HEAD),
-        Polygon(patch(cab[2], 0.78, 0.1, 0.95, 0.22), HEAD_WHITE, Lamp.HEAD),
-        Polygon(patch(cab[2], 0.4, 0.06, 0.6, 0.14), PLATE),
-        Polygon(patch(cab[1], 0.35, 0.5, 0.9, 0.86), GLASS),
-        Polygon(patch(cab[3], 0.1, 0.5, 0.65, 0.86), GLASS),
-    ]
-    polygons += [Polygon(face, cargo_white) for face in cargo]
-    polygons += [
-        Polygon(patch(cargo[0], 0.03, 0.03, 0.49, 0.97), shade(cargo_white, 0.93)),
-        Polygon(patch(cargo[0], 0.51, 0.03, 0.97, 0.97), shade(cargo_white, 0.93)),
-        Polygon(patch(cargo[1], 0.1, 0.35, 0.9, 0.6), paint),
-        Polygon(patch(cargo[3], 0.1, 0.35, 0.9, 0.6), paint),
-        Polygon(patch(chassis[0], 0.0, 0.3, 0.16, 0.8), TAIL_RED, Lamp.TAIL),
-        Polygon(patch(chassis[0], 0.84, 0.3, 1.0, 0.8), TAIL_RED, Lamp.TAIL),
-        Polygon(patch(chassis[0], 0.4, 0.3, 0.6, 0.65), PLATE),
-    ]
-    for y in (-half_w, half_w):
-        for x in (-half_l + 1.5, half_l - 1.0):
-            for r, colour in ((0.5, RUBBER), (0.28, RIM), (0.1, PLASTIC)):
-                ring = [
-                    (x + r * math.cos(a), y * 1.005, 0.5 + r * math.sin(a))
-                    for a in (math.tau * k / 16 for k in range(16))
-                ]
-                polygons.append(Polygon(tuple(ring if y < 0 else ring[::-1]), colour))
-    solids = (
-        solid_of(closed_below(cargo), 0.7),
-        solid_of(closed_below(chassis), 0.15),
-        solid_of(closed_below(cab), _reflectivity(paint)),
-    )
-    return Shape((length, width, height), tuple(polygons), solids)

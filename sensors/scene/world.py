@@ -7,9 +7,11 @@ the ground below the middle of the rear axle, x forward, y left, z up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field, replace
 
 from sensors.scene.shapes import Colour, Shape
+from sensors.scene.terrain import Terrain
 from sensors.scene.trajectory import MotionState, Trajectory
 
 
@@ -42,6 +44,11 @@ class EgoVehicle:
     height_m: float
     rear_overhang_m: float
     trajectory: Trajectory
+
+    @property
+    def wheelbase_m(self) -> float:
+        """From the rear to the front axle: three fifths of the length."""
+        return self.length_m * 0.6
 
     @property
     def front_m(self) -> float:
@@ -82,7 +89,8 @@ class Lighting:
     """Light and air. `sun_direction` points to the sun (unit vector, world frame).
 
     A surface shows colour * (ambient + sun * max(0, normal . sun_direction)); lamps and lit windows shine by
-    themselves where `lamps_lit`. At `haze_half_m` half of the contrast is gone.
+    themselves where `lamps_lit`. At `haze_half_m` half of the contrast is gone. The ego vehicle's headlamps add `beam`
+    near the vehicle and half of that at `beam_reach_m`, within a cone ahead.
     """
 
     sky_zenith: Colour
@@ -94,6 +102,42 @@ class Lighting:
     shadow: float
     haze_half_m: float
     lamps_lit: bool = False
+    beam: float = 0.0
+    beam_reach_m: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Imaging:
+    """What the cameras make of the light that reaches them; the defaults are those of a dry day.
+
+    `noise_gain`: amplitude of the sensor noise, 1 is 2 grey levels; `contrast`: around mid-grey 128, then `brightness`
+    grey levels are added; `droplets`: most water drops that lie on a lens, wiped off every `wipe_ns`; `droplet_px`:
+    radius range of a drop; `streaks`: falling drops drawn in every frame.
+    """
+
+    noise_gain: float = 1.0
+    contrast: float = 1.0
+    brightness: float = 0.0
+    droplets: int = 0
+    droplet_px: tuple[int, int] = (4, 14)
+    wipe_ns: int = 900_000_000
+    streaks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Air:
+    """What the air does to the LiDAR's light; the defaults are those of clear air over a dry road.
+
+    `dropout`: share of the returns that are lost at random; `backscatter`: share of the beams that return from a drop
+    within `backscatter_m`; at `half_m` a return has a quarter of its strength (a half each way); `wetness`: factor on
+    the reflectivity of ground and paint.
+    """
+
+    dropout: float = 0.0
+    backscatter: float = 0.0
+    backscatter_m: float = 12.0
+    half_m: float = math.inf
+    wetness: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +151,9 @@ class World:
     road: Road
     lighting: Lighting
     lead: str | None
+    terrain: Terrain = field(default_factory=Terrain)
+    imaging: Imaging = field(default_factory=Imaging)
+    air: Air = field(default_factory=Air)
 
     def actor(self, name: str) -> Actor:
         """The actor called `name`; raises KeyError."""
@@ -117,4 +164,27 @@ class World:
 
     def ego_at(self, time_ns: int) -> MotionState:
         """State of the ego vehicle's reference point at `time_ns` since the start of the scene."""
-        return self.ego.trajectory.state_at(time_ns)
+        return self.on_ground(self.ego.trajectory.state_at(time_ns), self.ego.wheelbase_m)
+
+    def state_of(self, actor: Actor, time_ns: int) -> MotionState:
+        """State of an actor's origin at `time_ns` since the start of the scene."""
+        return self.on_ground(actor.trajectory.state_at(time_ns), 0.0)
+
+    def on_ground(self, state: MotionState, wheelbase_m: float) -> MotionState:
+        """`state` lifted to the ground below it, pitched as wheels that far ahead of its origin stand."""
+        if self.terrain.level:
+            return state
+        z_m = self.terrain.height_m(state.x_m)
+        along = math.cos(state.yaw_rad)
+        if wheelbase_m > 0.0:
+            rise = (self.terrain.height_m(state.x_m + along * wheelbase_m) - z_m) / wheelbase_m
+        else:
+            rise = self.terrain.rise(state.x_m) * along
+        return replace(state, z_m=z_m, pitch_rad=math.atan(rise))
+
+    def without(self, *names: str) -> World:
+        """The same world without some of its actors: no sensor sees anything of them. Raises KeyError."""
+        for name in names:
+            self.actor(name)
+        lead = None if self.lead in names else self.lead
+        return replace(self, actors=tuple(a for a in self.actors if a.name not in names), lead=lead)
