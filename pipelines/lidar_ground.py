@@ -22,15 +22,16 @@ _PLANE_REACH_M = 30.0
 _PLANE_CELLS = 60
 _PLANE_MIN_CELLS = 12
 
-#: Returns further below the plane than this (the second grows per metre of distance) may be reflections. They are
-#: when they lie deeper than `_BELOW_M` under what cells on opposite sides tell, or, where fewer than `_MIN_PAIRS` pairs
-#: of such cells have returns, than `_BELOW_ALONE_M` under the cells around.
-_BELOW_PLANE_M = 0.15
-_BELOW_PLANE_SLOPE = 0.01
+#: The lowest return of a cell is a reflection in a wet or polished surface when it lies deeper than `_BELOW_M` under
+#: what most pairs of cells on opposite sides tell, or deeper than `_BELOW_M` plus the steepest fall under most cells
+#: within `_WINDOW`. Where too few cells have returns to tell, `_ALONE_M` and `_ALONE_SLOPE` per metre of distance under
+#: the plane do.
 _BELOW_M = 0.2
-_BELOW_ALONE_M = 0.5
+_WINDOW = 4
 _MIN_PAIRS = 3
-_SURROUNDING_CELLS = 6
+_MIN_AROUND = 8
+_ALONE_M = 0.5
+_ALONE_SLOPE = 0.02
 
 #: A cell shows nothing but ground when all its returns lie within this of the lowest one.
 _FLAT_M = 0.3
@@ -147,50 +148,59 @@ def _lowest(height, cell_of, floor):
 
 
 @njit(cache=CACHE, nogil=True)
-def _believed(height, lowest, size, row, column):
-    """Height below which returns of a cell are reflections by what lies around it, inf where too little does.
+def _believed(height, lowest, size, row, column, fall):
+    """Height below which returns of a cell are reflections by what lies around it, nan where too little does.
 
-    Means of cells on opposite sides do not depend on the slope.
+    `fall`: steepest one per cell. Means of cells on opposite sides do not depend on the slope.
     """
-    around, middles = np.empty(25), np.empty(12)
+    around, middles = np.empty((2 * _WINDOW + 1) ** 2), np.empty(12)
     count, pairs = 0, 0
-    for dr in range(-2, 3):
-        for dc in range(-2, 3):
-            if min(row + dr, column + dc) < 0 or max(row + dr, column + dc) >= size:
-                continue
+    for dr in range(max(-_WINDOW, -row), min(_WINDOW, size - 1 - row) + 1):
+        for dc in range(max(-_WINDOW, -column), min(_WINDOW, size - 1 - column) + 1):
             one = lowest[(row + dr) * size + column + dc]
             if one == -1:
                 continue
-            around[count] = height[one]
+            around[count] = height[one] - fall * math.hypot(dr, dc)
             count += 1
-            if (dr, dc) > (0, 0) and min(row - dr, column - dc) >= 0 and max(row - dr, column - dc) < size:
+            if max(abs(dr), abs(dc)) > 2 or (dr, dc) <= (0, 0):
+                continue
+            if min(row - dr, column - dc) >= 0 and max(row - dr, column - dc) < size:
                 other = lowest[(row - dr) * size + column - dc]
                 if other != -1:
                     middles[pairs] = 0.5 * (height[one] + height[other])
                     pairs += 1
+    best = -np.inf
     if pairs >= _MIN_PAIRS:
-        return np.median(middles[:pairs]) - _BELOW_M
-    if count >= _SURROUNDING_CELLS:
-        return np.median(around[:count]) - _BELOW_ALONE_M
-    return np.inf
+        best = np.median(middles[:pairs]) - _BELOW_M
+    if count >= _MIN_AROUND:
+        best = max(best, np.median(around[:count]) - _BELOW_M)
+    return best if best > -np.inf else np.nan
 
 
 @njit(cache=CACHE, nogil=True)
 def _floors(height, lowest, size, cell_m, slope):
-    """Per cell the height below which returns are reflections, -inf almost everywhere.
-
-    No ground falls faster than `slope` from where the vehicle stands.
-    """
+    """Per cell the height below which returns are reflections, -inf almost everywhere."""
     floor = np.full(size * size, -np.inf)
     half = 0.5 * size
     for row in range(size):
         for column in range(size):
             cell = row * size + column
+            if lowest[cell] == -1:
+                continue
+            deepest = height[lowest[cell]]
             distance_m = cell_m * math.hypot(row + 0.5 - half, column + 0.5 - half)
-            limit = -_BELOW_PLANE_M - _BELOW_PLANE_SLOPE * distance_m
-            if lowest[cell] != -1 and height[lowest[cell]] < limit:
-                deepest = -_BELOW_ALONE_M - slope * distance_m
-                floor[cell] = min(max(_believed(height, lowest, size, row, column), deepest), limit)
+            # Level ground, by far the most, is passed over quickly: something near must be higher.
+            suspicious = deepest < -_ALONE_M - _ALONE_SLOPE * distance_m
+            for dr in range(max(-1, -row), min(1, size - 1 - row) + 1):
+                for dc in range(max(-1, -column), min(1, size - 1 - column) + 1):
+                    near = lowest[(row + dr) * size + column + dc]
+                    suspicious = suspicious or (near != -1 and height[near] > deepest + _BELOW_M)
+            if suspicious:
+                limit = _believed(height, lowest, size, row, column, slope * cell_m)
+                if limit != limit:
+                    limit = -_ALONE_M - _ALONE_SLOPE * distance_m
+                if deepest < limit:
+                    floor[cell] = limit
     return floor
 
 
