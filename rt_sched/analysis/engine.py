@@ -7,7 +7,7 @@ with no delay, both only grow, so the least fixed point is reached from below; w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rt_sched.analysis.fixed_points import HORIZON_NS
@@ -66,7 +66,7 @@ def mode_bounds(mode: ModeLoad, methods: Sequence[Method]) -> dict[int, TaskBoun
         for number in sorted(changed):
             for one in processor_bounds(_with_arrivals(mode.loads[number], arrivals), methods, arrivals):
                 found[one.task.index] = one
-                outputs[one.task.index] = _output(mode, one)
+                outputs[one.task.index] = _output(mode, one, arrivals[one.task.index])
     return {
         index: replace(one, bound=None, reason=f"arrivals had not settled after {MOST_ROUNDS} rounds")
         for index, one in found.items()
@@ -139,9 +139,16 @@ def _why_nothing(load: ProcessorLoad, refusals: Sequence[Refusal]) -> str:
     return first.reason + (f"; {first.instead} would apply" if first.instead else "")
 
 
-def _output(mode: ModeLoad, one: TaskBound) -> Streams:
+def outputs_of(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> dict[int, Streams]:
+    """What every task publishes, by its index, given its bound."""
+    return {index: _output(mode, one, one.streams or one.reason) for index, one in bounds.items()}
+
+
+def _output(mode: ModeLoad, one: TaskBound, arrivals: Streams) -> Streams:
     """When the messages of a task become visible: at completion, or under LET at arrival + deadline."""
     row = mode.setup.tasks[one.task.index]
+    if isinstance(arrivals, str):
+        return arrivals
     if row.let:
         return tuple(stream.delayed(row.deadline_ns, row.deadline_ns) for stream in one.streams)
     if one.bound is None:

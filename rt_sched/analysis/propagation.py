@@ -8,7 +8,7 @@ the least and largest delay behind the grid at which message k becomes visible. 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from rt_sched import model
@@ -25,13 +25,15 @@ from rt_sched.units import NS_PER_S, floor_int
 class MessageStream:
     """Messages that become visible between `best_ns` and `worst_ns` after the points of a grid.
 
-    Points are at least `period_ns` apart. `stamped`: whether the points are the capture stamps of the messages.
+    Points are at least `period_ns` apart. `stamped`: whether the capture stamp of a message is its point, or at most
+    `stamp_lag_ns` before it.
     """
 
     period_ns: int
     best_ns: int
     worst_ns: int
     stamped: bool
+    stamp_lag_ns: int = 0
 
     @property
     def jitter_ns(self) -> int:
@@ -40,7 +42,7 @@ class MessageStream:
 
     def delayed(self, least_ns: int, most_ns: int) -> MessageStream:
         """What follows it after `least_ns` to `most_ns`."""
-        return MessageStream(self.period_ns, self.best_ns + least_ns, self.worst_ns + most_ns, self.stamped)
+        return replace(self, best_ns=self.best_ns + least_ns, worst_ns=self.worst_ns + most_ns)
 
 
 #: Streams into a task, or the reason why no bound on them exists.
@@ -78,9 +80,7 @@ def activations(
         if edge.target != index or edge.role is Role.READ:
             continue
         paired = paired or edge.role is Role.PAIRED
-        streams = _source(edge, sensors, outputs)
-        if not isinstance(streams, str) and edge.link is not None:
-            streams = _over_link(mode, number, sensors, outputs)
+        streams = edge_streams(mode, number, sensors, outputs)
         if isinstance(streams, str):
             return streams
         inputs.append(streams)
@@ -89,19 +89,34 @@ def activations(
     return tuple(stream for streams in inputs for stream in streams)
 
 
+def edge_streams(
+    mode: ModeLoad, number: int, sensors: Sequence[MessageStream], outputs: Mapping[int, Streams]
+) -> Streams:
+    """The messages of edge `number` as they become visible at its task, behind the link where there is one."""
+    edge = mode.setup.edges[number]
+    streams = _source(edge, sensors, outputs)
+    if isinstance(streams, str) or edge.link is None:
+        return streams
+    return _over_link(mode, number, sensors, outputs)
+
+
 def _joined(inputs: Sequence[MessageStream], tolerance_ns: int) -> MessageStream:
-    """Pairs of messages whose stamps differ by at most the tolerance, on the grid of the slowest input."""
+    """Pairs of messages whose stamps differ by at most the tolerance, on the grid of the slowest input.
+
+    A pair is stamped like the oldest of its messages.
+    """
     reference = max(inputs, key=lambda stream: stream.period_ns)
     others = [stream for stream in inputs if stream is not reference]
-    best_ns = max([reference.best_ns, *(stream.best_ns - tolerance_ns for stream in others)])
-    worst_ns = max([reference.worst_ns, *(stream.worst_ns + tolerance_ns for stream in others)])
-    return MessageStream(reference.period_ns, best_ns, worst_ns, stamped=True)
+    lag_ns = reference.stamp_lag_ns + tolerance_ns
+    best_ns = max([reference.best_ns, *(stream.best_ns - lag_ns for stream in others)])
+    worst_ns = max([reference.worst_ns, *(s.worst_ns + tolerance_ns + s.stamp_lag_ns for s in others)])
+    return MessageStream(reference.period_ns, best_ns, worst_ns, stamped=True, stamp_lag_ns=lag_ns if others else 0)
 
 
 def _source(edge: EdgeRow, sensors: Sequence[MessageStream], outputs: Mapping[int, Streams]) -> Streams:
     if edge.sensor is not None:
         return (sensors[edge.sensor],)
-    return outputs[edge.task] if edge.task is not None else ()
+    return outputs.get(edge.task, ()) if edge.task is not None else ()
 
 
 def _over_link(
@@ -128,12 +143,7 @@ def _over_link(
     except NotConverged:
         return f"link {link.name} is asked for more than its bandwidth"
     return tuple(
-        MessageStream(
-            stream.period_ns,
-            stream.best_ns + int(sending_ns) + link.latency_ns,
-            stream.best_ns + responses[place] + link.latency_ns,
-            stream.stamped,
-        )
+        stream.delayed(int(sending_ns) + link.latency_ns, responses[place] - stream.jitter_ns + link.latency_ns)
         for place, stream, sending_ns in mine
     )
 

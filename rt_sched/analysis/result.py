@@ -27,7 +27,9 @@ class TermKind(str, Enum):
     """What a part of a bound stands for.
 
     `earlier_arrival`: negative, for a job of a busy period that arrived after its begin. `rounding`: the fraction of a
-    nanosecond, or of a core, that whole numbers leave out.
+    nanosecond, or of a core, that whole numbers leave out. Of chains: `sensor`, from capture to arrival; `response` of
+    a task; `transfer` over a link; `partner`, the wait for what a message is paired with; `sampling`, the wait for the
+    next read.
     """
 
     OWN_EXECUTION = "own_execution"
@@ -40,6 +42,11 @@ class TermKind(str, Enum):
     RELEASE_JITTER = "release_jitter"
     SUPPLY = "supply"
     EARLIER_ARRIVAL = "earlier_arrival"
+    SENSOR = "sensor"
+    RESPONSE = "response"
+    TRANSFER = "transfer"
+    PARTNER = "partner"
+    SAMPLING = "sampling"
     ROUNDING = "rounding"
 
 

@@ -1,0 +1,158 @@
+"""Bounds on reaction time, latency and data age of cause-effect chains, as `trace.chains` defines and measures them.
+
+A chain is cut into segments. A segment begins where something reads on its own clock or activation: the sensor, or a
+task that samples its predecessor; it goes on through tasks that its messages activate. Each segment has a grid of
+reading instants, at most `gap_ns` apart, and a largest delay `delay_ns` from an instant of the grid until what was read
+there is visible to the next segment. With segments 0 ... n and w, T for delay and gap:
+
+    latency  <= sum over i < n of (w_i + T_(i+1)) + w_n
+    reaction <= T_0 + latency
+    data age <= sum over i < n of (w_i + T_i) + w_n
+
+Where the last task of segment i comes before the sampling task on the same fixed-priority core, no job of the latter
+begins while one of the former is pending, so w_i ends with the release of that task instead of its completion (Dürr et
+al. 2019). Where the grids of several segments have known phases, waits are those of the worst instant of a
+hyperperiod instead of whole gaps (Günzel et al. 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from rt_sched import model
+from rt_sched.analysis.chain_phases import Grid, phased_waits
+from rt_sched.analysis.chain_segments import Segment, Unbounded, segments_of
+from rt_sched.analysis.engine import TaskBound
+from rt_sched.analysis.resolve import ModeLoad
+from rt_sched.analysis.result import Bound, Term, TermKind, Verdict
+
+DAVARE = "chain_sum"
+DAVARE_SOURCE = "Davare, Zhu, Di Natale, Pinello, Kanajan, Sangiovanni-Vincentelli 2007"
+SPORADIC = "chain_sporadic"
+SPORADIC_SOURCE = "Dürr, von der Brüggen, Chen, Chen 2019; Günzel et al. 2023 (data age)"
+PHASED = "chain_phases"
+PHASED_SOURCE = "Günzel, Chen, Ueter, von der Brüggen, Dürr, Chen 2021"
+
+
+class Quantity(str, Enum):
+    """What is bounded: see `trace.chains`."""
+
+    REACTION = "reaction"
+    LATENCY = "latency"
+    DATA_AGE = "data_age"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainResult:
+    """One chain in one mode: its bounds, None for the `reason`, and the verdict over the limits that it has."""
+
+    chain: str
+    mode: str
+    path: tuple[str, ...]
+    reaction: Bound | None
+    latency: Bound | None
+    data_age: Bound | None
+    limits_ns: tuple[tuple[Quantity, int], ...]
+    verdict: Verdict
+    reason: str
+
+
+def chain_results(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> tuple[ChainResult, ...]:
+    """Bounds of every chain of the system whose tasks all exist in this mode."""
+    index_of = {task.name: index for index, task in enumerate(mode.system.tasks)}
+    return tuple(
+        _result(mode, bounds, chain)
+        for chain in mode.system.chains
+        if all(name not in index_of or mode.active[index_of[name]] for name in chain.path)
+    )
+
+
+def _result(mode: ModeLoad, bounds: Mapping[int, TaskBound], chain: model.CauseEffectChain) -> ChainResult:
+    limits = _limits(mode.system, chain)
+    try:
+        segments = segments_of(mode, bounds, chain.path)
+    except Unbounded as none:
+        verdict = Verdict.INCONCLUSIVE if limits else Verdict.SCHEDULABLE
+        return ChainResult(chain.name, mode.name, chain.path, None, None, None, limits, verdict, str(none))
+    found = {quantity: chain_bound(segments, quantity) for quantity in Quantity}
+    over = [f"{quantity.value}" for quantity, limit_ns in limits if found[quantity].value_ns > limit_ns]
+    reason = f"the bound on {' and '.join(over)} exceeds its limit" if over else "all bounds are within their limits"
+    return ChainResult(
+        chain.name,
+        mode.name,
+        chain.path,
+        found[Quantity.REACTION],
+        found[Quantity.LATENCY],
+        found[Quantity.DATA_AGE],
+        limits,
+        Verdict.INCONCLUSIVE if over else Verdict.SCHEDULABLE,
+        reason if limits else "it has no limits",
+    )
+
+
+def _limits(system: model.System, chain: model.CauseEffectChain) -> tuple[tuple[Quantity, int], ...]:
+    """The declared limits; a chain to the arbiter without its own one has the command deadline as latency limit."""
+    latency_ns = chain.max_latency_ns
+    if latency_ns is None and system.safety is not None and chain.path[-1] == system.safety.arbiter:
+        latency_ns = system.safety.command_deadline_ns
+    rows = (
+        (Quantity.REACTION, chain.max_reaction_ns),
+        (Quantity.LATENCY, latency_ns),
+        (Quantity.DATA_AGE, chain.max_data_age_ns),
+    )
+    return tuple((quantity, limit_ns) for quantity, limit_ns in rows if limit_ns is not None)
+
+
+def chain_bound(segments: Sequence[Segment], quantity: Quantity) -> Bound:
+    """The least of the sporadic and the phased bound."""
+    sporadic = _sum(segments, quantity)
+    phased = _phased(segments, quantity)
+    return phased if phased is not None and phased.value_ns < sporadic.value_ns else sporadic
+
+
+def davare_bound(segments: Sequence[Segment], quantity: Quantity) -> Bound:
+    """The plain sum of gaps and full delays, for comparison: it knows neither priorities nor phases."""
+    return _sum([segment.without_priorities() for segment in segments], quantity, DAVARE, DAVARE_SOURCE)
+
+
+def _sum(
+    segments: Sequence[Segment], quantity: Quantity, method: str = SPORADIC, source: str = SPORADIC_SOURCE
+) -> Bound:
+    waits_ns: list[int] = []
+    for place, segment in enumerate(segments):
+        follower = segments[place + 1] if place + 1 < len(segments) else None
+        if follower is not None:
+            waits_ns.append(segment.gap_ns if quantity is Quantity.DATA_AGE else follower.gap_ns)
+    first_ns = segments[0].gap_ns if quantity is Quantity.REACTION else 0
+    return _bound(segments, first_ns, waits_ns, method, source)
+
+
+def _phased(segments: Sequence[Segment], quantity: Quantity) -> Bound | None:
+    """With the waits of the worst instant, where at least two segments in a row have known phases."""
+    grids = [
+        None
+        if segment.grid is None
+        else Grid(*segment.grid, segment.to_next_ns if place + 1 < len(segments) else segment.delay_ns)
+        for place, segment in enumerate(segments)
+    ]
+    waits = phased_waits(grids, [segment.gap_ns for segment in segments], backward=quantity is Quantity.DATA_AGE)
+    if waits is None:
+        return None
+    first_ns = segments[0].gap_ns if quantity is Quantity.REACTION else 0
+    if quantity is Quantity.REACTION:
+        with_event = phased_waits(grids, [segment.gap_ns for segment in segments], backward=False, event=True)
+        if with_event is not None:
+            first_ns, waits = with_event[0], with_event[1:]
+    return _bound(segments, first_ns, waits, PHASED, PHASED_SOURCE)
+
+
+def _bound(segments: Sequence[Segment], first_ns: int, waits_ns: Sequence[int], method: str, source: str) -> Bound:
+    terms = [Term(TermKind.SAMPLING, first_ns, segments[0].name)] if first_ns else []
+    for place, segment in enumerate(segments):
+        last = place + 1 == len(segments)
+        terms += segment.terms if last else segment.terms_to_next
+        if not last:
+            terms.append(Term(TermKind.SAMPLING, waits_ns[place], segments[place + 1].name))
+    return Bound(sum(term.value_ns for term in terms), tuple(terms), method, source, exact=False)
