@@ -4,7 +4,8 @@ A comment before each table says how the last system file above it is run:
 
     <!-- run: 60ms; change: protocol: none => protocol: msrp; fault: lose_front; mode: limp at 20ms -->
 
-Demands are worst cases unless it says `demand: bcet`. The first column of a table is `job`, as in `low 0`.
+Demands are worst cases unless it says `demand: bcet`. The first column of a table is `job`, as in `low 0`, or `chain`,
+whose other columns are the largest `reaction`, `latency` and `data age`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from rt_sched.lowering import Execution, check_plan, lower, nominal_samples
 from rt_sched.model import ModeChange, System
 from rt_sched.planner import make_plan
 from rt_sched.sim import Simulation
-from rt_sched.trace.records import JobStatus, Trace
+from rt_sched.trace.chains import measure_chain
+from rt_sched.trace.records import JobStatus, Trace, sample_of
 from rt_sched.units import floor_int, format_ns, parse_time
 
 PAGES = Path(__file__).resolve().parents[1] / "concepts"
-FIRST_SAMPLE = -2
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def examples(page: Path) -> list[Example]:
             text.append(line)
         elif match := re.fullmatch(r"<!-- (run: .*) -->", line):
             orders = dict(re.split(r":\s*", part, maxsplit=1) for part in match[1].split("; "))
-        elif line.startswith("| job") and orders is not None:
+        elif line.startswith(("| job", "| chain")) and orders is not None:
             table = [tuple(cell.strip() for cell in row.strip("|").split("|")) for row in _table(lines[number:])]
             source = "\n".join(text)
             if "change" in orders:
@@ -109,6 +110,13 @@ def run(example: Example) -> tuple[System, Trace]:
     return system, simulation.trace()
 
 
+def chain_cell(system: System, trace: Trace, name: str, column: str) -> str:
+    """The largest value of a chain, in the words of a table."""
+    (chain,) = (chain for chain in system.chains if chain.name == name)
+    largest_ns = getattr(measure_chain(trace, chain.path), column.replace(" ", "_")).max_ns
+    return "–" if largest_ns is None else format_ns(largest_ns)
+
+
 def cell(system: System, trace: Trace, job: str, column: str) -> str:
     """What the simulation says about a job, in the words of a table."""
     name, number = job.split()
@@ -146,7 +154,7 @@ def cell(system: System, trace: Trace, job: str, column: str) -> str:
 def _message(trace: Trace, message: int) -> str:
     if message == -1:
         return "nothing"
-    if message <= FIRST_SAMPLE:
-        row = FIRST_SAMPLE - message
+    row = sample_of(message)
+    if row >= 0:
         return f"{trace.sensor_names[trace.samples.sensor[row]]} {trace.samples.number[row]}"
     return f"{trace.task_names[trace.jobs.task[message]]} {trace.jobs.number[message]}"

@@ -26,16 +26,19 @@ class JudgedChain:
 def judged_chains(
     system: System, trace: Trace, faults: Sequence[Fault], recorded: Collection[str], without_data: Sequence[int]
 ) -> list[JudgedChain]:
-    """Every chain whose sensor is among `recorded`. `without_data`: rows of completed jobs that published nothing."""
+    """Every chain that starts at a task, or at a sensor among `recorded`.
+
+    `without_data`: rows of completed jobs that published nothing.
+    """
     published = np.ones(len(trace.jobs), np.bool_)
     published[list(without_data)] = False
     judged = []
+    sensors = {sensor.name for sensor in system.sensors}
     for chain in system.chains:
-        if chain.path[0] not in recorded:
+        if chain.path[0] in sensors and chain.path[0] not in recorded:
             continue
         until_ns = _broken_ns(system, chain, faults)
-        counted = published if until_ns is None else published & (trace.jobs.finish_ns <= until_ns)
-        judged.append(JudgedChain(_limited(system, chain), _measured(trace, chain.path, counted), until_ns))
+        judged.append(JudgedChain(_limited(system, chain), _measured(trace, chain.path, published, until_ns), until_ns))
     return judged
 
 
@@ -47,17 +50,19 @@ def _limited(system: System, chain: CauseEffectChain) -> CauseEffectChain:
     return dataclasses.replace(chain, max_latency_ns=safety.command_deadline_ns)
 
 
-def _measured(trace: Trace, path: Sequence[str], counted: Bools) -> ChainMeasurement:
+def _measured(trace: Trace, path: Sequence[str], published: Bools, until_ns: int | None) -> ChainMeasurement:
     """Without the outputs that repeat old data only because the recording is over: the run goes on a little longer."""
-    measured = measure_chain(trace, path, counted)
+    measured = measure_chain(trace, path, published, until_ns)
+    if path[0] not in trace.sensor_names:
+        return measured
     over_ns = int(trace.samples.arrival_ns.max(initial=0))
     newest = np.maximum.accumulate(measured.sample_number)
     repeats = (measured.output_ns[1:] > over_ns) & (measured.sample_number[1:] <= newest[:-1])
     if not repeats.any():
         return measured
-    of_last_task = np.equal(trace.jobs.task, trace.task_names.index(path[-1]))
-    stale = of_last_task & np.isin(trace.jobs.finish_ns, measured.output_ns[1:][repeats])
-    return measure_chain(trace, path, counted & ~stale)
+    fresh = published.copy()
+    fresh[measured.output_job[1:][repeats]] = False
+    return measure_chain(trace, path, fresh, until_ns)
 
 
 def _broken_ns(system: System, chain: CauseEffectChain, faults: Sequence[Fault]) -> int | None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rt_sched.model import System
 from rt_sched.ports import Recording
 from rt_sched.runtime.timeline import SensorIntake, Timeline
-from rt_sched.trace.records import DropReason, JobStatus, SampleStatus, Trace
+from rt_sched.trace.records import DropReason, JobStatus, SampleStatus, Trace, sample_of
 
 Bools = npt.NDArray[np.bool_]
 
@@ -85,7 +85,8 @@ def _fates(trace: Trace, refused_samples: Collection[int], first_fault_ns: int |
 
 def _samples(messages: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Rows of the sample table among message ids."""
-    return -2 - messages[messages <= -2]
+    rows = sample_of(messages)
+    return rows[rows >= 0]
 
 
 def _members(count: int, rows: npt.NDArray[np.int64]) -> Bools:

@@ -1,4 +1,4 @@
-"""The section `chains`: paths from a sensor through tasks, and their limits."""
+"""The section `chains`: paths through tasks, from a sensor or a timed task, and their limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rt_sched.config.table import Key, Spec, Table, named_entries
 from rt_sched.config.tasks import TaskDraft
 from rt_sched.config.value import list_of
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.model import CauseEffectChain, Communication, Sensor
+from rt_sched.model import CauseEffectChain, Communication, OnMessage, Periodic, Sensor, Sporadic
 
 CHAIN = Spec(
     "chain",
@@ -19,12 +19,12 @@ CHAIN = Spec(
         Key(
             "path",
             list_of(fields.WORD, 2),
-            "A sensor, then tasks.",
+            "A sensor or a timed task, then tasks.",
             required=True,
             example="path: [front_wide, detect, brake]",
         ),
         Key("max_reaction", quantities.time_down, "Limit from an event to the output that reflects it."),
-        Key("max_latency", quantities.time_down, "Limit from a capture stamp to the output that uses it."),
+        Key("max_latency", quantities.time_down, "Limit from a capture stamp, or a read, to the output that uses it."),
         Key("max_data_age", quantities.time_down, "Limit of the age of the data behind an output."),
         Key(
             "communication",
@@ -70,23 +70,34 @@ def _read_path(
     if items is None:
         return ()
     if len(items) < 2:
-        problems.add(node, "a path has a sensor and at least one task")
+        problems.add(node, "a path has a sensor or a timed task, and at least one task more")
         return ()
     names = [fields.text(item, problems) or "" for item in items]
-    first = True
     for index, (item, name) in enumerate(zip(items, names, strict=True)):
-        if first and name and name not in sensors:
-            hint = "is a task; a path starts at a sensor" if name in tasks else None
-            problems.add(item, f"{quoted(name)} {hint}" if hint else unknown("sensor", name, sensors))
-        elif not first and name and name not in tasks:
+        if index == 0 and name:
+            _check_head(name, item, sensors, tasks, problems)
+        elif name and name not in tasks:
             hint = "is a sensor; only the first of a path may be one" if name in sensors else None
             problems.add(item, f"{quoted(name)} {hint}" if hint else unknown("task", name, tasks))
         elif name and name in names[:index]:
             problems.add(item, f"{quoted(name)} stands twice in this path")
-        elif name and not first and names[index - 1] in {**sensors, **tasks}:
+        elif name and names[index - 1] in {**sensors, **tasks}:
             _check_step(names[index - 1], name, item, sensors, tasks, problems)
-        first = False
     return tuple(names)
+
+
+def _check_head(
+    name: str, item: Node, sensors: Mapping[str, Sensor], tasks: Mapping[str, TaskDraft], problems: Problems
+) -> None:
+    """Report a first member that is neither a sensor nor a task that reads the outside world by the clock."""
+    if name in sensors:
+        return
+    timed = [task for task, draft in tasks.items() if isinstance(draft.activation, Periodic | Sporadic)]
+    if name not in tasks:
+        problems.add(item, unknown("sensor or timed task", name, [*sensors, *timed]))
+    elif isinstance(tasks[name].activation, OnMessage):
+        known = listed([*sensors, *timed])
+        problems.add(item, f"{quoted(name)} is activated by messages; a path starts at a sensor or timed task: {known}")
 
 
 def _check_step(

@@ -59,7 +59,7 @@ SYSTEM = Spec(
             required=True,
             example="tasks: {detect: {stage: ..., runs_on: ...}}",
         ),
-        Key("chains", mapping_of({"$spec": CHAIN}), "Paths from sensors through tasks, with limits."),
+        Key("chains", mapping_of({"$spec": CHAIN}), "Paths through tasks, from a sensor or a timed task, with limits."),
         Key("modes", mapping_of({"$spec": MODE}, 1), "Ways to operate; a run begins in the first."),
         Key("faults", mapping_of({"$spec": FAULT}), "Single faults that the system must survive."),
         Key("safety", {"$spec": SAFETY}, "Which task commands, and what stands behind it."),

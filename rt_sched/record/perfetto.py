@@ -19,8 +19,8 @@ import numpy as np
 
 from rt_sched.errors import DeploymentError
 from rt_sched.record.perfetto_packets import Instant, Packets, Tracks
-from rt_sched.record.perfetto_pieces import FIRST_SAMPLE, Flows, Pieces
-from rt_sched.trace.records import DropReason, Int64s, JobStatus, SampleStatus, Trace
+from rt_sched.record.perfetto_pieces import Flows, Pieces
+from rt_sched.trace.records import DropReason, Int64s, JobStatus, SampleStatus, Trace, sample_of
 
 # Events of one instant in file order: what ended makes room before anything starts on the same track.
 _END, _INSTANT, _BEGIN = 0, 1, 2
@@ -136,7 +136,7 @@ def _drops(trace: Trace, tracks: Tracks, pieces: Pieces) -> Iterator[Instant]:
         edge = trace.edges[edge_index]
         numbers = trace.jobs.number if message >= 0 else trace.samples.number
         notes: dict[str, int | str] = {
-            "number": int(numbers[message if message >= 0 else FIRST_SAMPLE - message]),
+            "number": int(numbers[message if message >= 0 else sample_of(message)]),
             "reason": DropReason(reason).name.lower(),
         }
         track = _incidents_of(trace, tracks, pieces, trace.task_names.index(edge.target))

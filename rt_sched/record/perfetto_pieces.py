@@ -7,10 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rt_sched.trace.records import Trace
-
-#: How records name sample 0; sample i is this minus i.
-FIRST_SAMPLE = -2
+from rt_sched.trace.records import Trace, sample_of
 
 
 class Pieces:
@@ -70,8 +67,8 @@ class Flows:
         for consumer, message in zip(pieces.first[consumers].tolist(), messages.tolist(), strict=True):
             if message >= 0 and pieces.last[message] >= 0:
                 self._arrow(self.out_of_piece.setdefault(int(pieces.last[message]), []), consumer)
-            elif message <= FIRST_SAMPLE:
-                self._arrow(self.out_of_sample.setdefault(FIRST_SAMPLE - message, []), consumer)
+            elif sample_of(message) >= 0:
+                self._arrow(self.out_of_sample.setdefault(sample_of(message), []), consumer)
 
     def _arrow(self, out: list[int], to_piece: int) -> None:
         number = next(self._numbers)

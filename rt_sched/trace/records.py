@@ -1,8 +1,8 @@
 """Records of a run as columns: jobs, execution slices, dropped messages, sensor samples, transfers, special events.
 
 Times are int64 nanoseconds since the start of the run. A message is named by one integer: the output of job j (its row
-in the job table) is j, sample i (its row in the sample table) is -2 - i, and -1 is no message. -1 also stands for a
-time that never came.
+in the job table) is j, sample i (its row in the sample table) is -2 - i (`message_of_sample`, `sample_of`), and -1 is
+no message. -1 also stands for a time that never came.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import struct
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,23 @@ Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Int8s = npt.NDArray[np.int8]
 Bools = npt.NDArray[np.bool_]
+
+
+#: Message id of sample 0.
+_FIRST_SAMPLE = -2
+
+#: One message or sample, or a column of them.
+_Rows = TypeVar("_Rows", int, Int64s)
+
+
+def sample_of(message: _Rows) -> _Rows:
+    """Row of the sample that a message id stands for; below 0 when it is the output of a job, or no message."""
+    return _FIRST_SAMPLE - message
+
+
+def message_of_sample(row: _Rows) -> _Rows:
+    """Message id of a row of the sample table."""
+    return _FIRST_SAMPLE - row
 
 
 class JobStatus(IntEnum):

@@ -114,11 +114,40 @@ def test_the_slot_of_the_named_edge_is_followed(new_trace):
     assert measure_chain(trace, ("two", "right", "fuse")).data_age_ns.tolist() == [7]
 
 
+def test_a_timed_task_reads_the_outside_world_at_its_start(new_trace):
+    """`sense` reads at 1, 12, 21 and 33; its second job is aborted, so what that has read is lost."""
+    builder = new_trace(["sense", "act"], [], ["a.cpu.0"])
+    builder.edge("sense", "act")
+    starts = {0: 1, 1: 12, 2: 21, 3: 33}
+    sensed = {}
+    for k, start in starts.items():
+        sensed[k] = builder.job(
+            "sense",
+            10 * k,
+            -1 if k == 1 else start + 2,
+            inputs=[-1],
+            slices=[("a.cpu.0", start, start + 2)],
+            status=JobStatus.ABORTED if k == 1 else None,
+        )
+    builder.job("sense", 40, inputs=[-1], status=JobStatus.SKIPPED)
+    for k, (read, finish) in enumerate(((0, 8), (0, 18), (2, 28), (3, 38))):
+        builder.job("act", 10 * k + 5, finish, inputs=[sensed[read]])
+    measured = measure_chain(builder.build(horizon=60), ("sense", "act"))
+    assert measured.output_ns.tolist() == [8, 18, 28, 38]
+    assert measured.capture_ns.tolist() == [1, 1, 21, 33]
+    assert measured.sample_number.tolist() == [0, 0, 2, 3]
+    assert measured.data_age_ns.tolist() == [7, 17, 7, 5]
+    # Right after 1 an event waits for the read at 12, which gets nowhere, and is seen in the output of the next at 28.
+    assert measured.latency_ns.tolist() == [7, 16, 7, 5]
+    assert measured.reaction_ns.tolist() == [27, 16, 17]
+    assert (measured.samples, measured.lost, measured.repeated, measured.unreflected) == (4, 1, 1, 0)
+
+
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        (("camera",), "at least one task"),
-        (("lidar", "detect"), "'lidar' is not a sensor"),
+        (("camera",), "at least one task more"),
+        (("lidar", "detect"), "'lidar' is neither a sensor nor a task"),
         (("camera", "detct"), "'detct' is not a task"),
         (("camera", "plan"), "no edge leads from 'camera' to 'plan'"),
     ],

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.trace.records import Bools, EventKind, Int64s, JobStatus, SliceKind, Trace
+from rt_sched.trace.records import Bools, EventKind, Int64s, JobStatus, SliceKind, Trace, sample_of
 from rt_sched.trace.setup import FaultTarget, Setup, TaskRow
 
 #: After every instant of a trace.
@@ -60,7 +60,7 @@ class History:
             return "nothing"
         if message >= 0:
             return f"the output of {self.job_name(message)}"
-        sample = -2 - message
+        sample = sample_of(message)
         if sample >= len(self.trace.samples):
             return f"sample row {sample}"
         sensor = self.trace.sensor_names[self.trace.samples.sensor[sample]]

@@ -8,7 +8,7 @@ import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
-from rt_sched.trace.records import EventKind, Int64s, JobStatus, SampleStatus
+from rt_sched.trace.records import EventKind, Int64s, JobStatus, SampleStatus, message_of_sample, sample_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ def _samples(history: History, found: Findings) -> None:
     expected = np.where(samples.arrival_ns >= history.trace.horizon_ns, int(SampleStatus.WAITING), expected)
     for row in np.flatnonzero(samples.status != expected).tolist():
         word = SampleStatus(int(expected[row])).name.lower()
-        where = history.message_name(-2 - row)
+        where = history.message_name(message_of_sample(row))
         found.add(Rule.FAULTS, int(samples.arrival_ns[row]), where, f"a sample that is {word}")
 
 
@@ -84,7 +84,7 @@ def _sent(history: History) -> tuple[list[Stream], list[Stream]]:
     sensors = []
     for sensor in range(len(history.setup.sensors)):
         rows = np.flatnonzero((samples.sensor == sensor) & (samples.status == SampleStatus.DELIVERED))
-        sensors.append(Stream(samples.arrival_ns[rows], -2 - rows.astype(np.int64)))
+        sensors.append(Stream(samples.arrival_ns[rows], message_of_sample(rows.astype(np.int64))))
     return tasks, sensors
 
 
@@ -99,7 +99,7 @@ def _through_links(history: History, sent: tuple[list[Stream], list[Stream]], fo
             continue
         # At one instant completions come first, then LET publications, then samples; each by task or by sample.
         if edge.sensor is not None:
-            phase, order = 2, (-2 - source.message).tolist()
+            phase, order = 2, sample_of(source.message).tolist()
         else:
             phase, order = int(history.setup.tasks[edge.task or 0].let), [edge.task or 0] * len(source.message)
         columns = (source.time_ns.tolist(), order, source.message.tolist())

@@ -10,7 +10,7 @@ from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
 from rt_sched.trace.checker.modes import active_spans
 from rt_sched.trace.checker.publishing import Stream
-from rt_sched.trace.records import Bools, DropReason, Int64s, JobStatus
+from rt_sched.trace.records import Bools, DropReason, Int64s, JobStatus, sample_of
 from rt_sched.trace.setup import EdgeKind, EdgeRow, Overflow, Role, TaskRow
 
 #: A dropped message: instant, edge, message, reason.
@@ -200,7 +200,7 @@ class _Reader:
 
     def _capture_ns(self, message: int) -> int:
         trace = self._history.trace
-        return int(trace.jobs.capture_ns[message] if message >= 0 else trace.samples.capture_ns[-2 - message])
+        return int(trace.jobs.capture_ns[message] if message >= 0 else trace.samples.capture_ns[sample_of(message)])
 
     def _compare_arrivals(self, expected: tuple[Int64s, Int64s, Int64s]) -> bool:
         """Whether jobs arrived exactly when messages asked for them."""
@@ -316,5 +316,5 @@ def _captures(history: History, messages: Int64s) -> Int64s:
     stamps = np.zeros(messages.shape, np.int64)
     of_job, of_sample = messages >= 0, messages < -1
     stamps[of_job] = trace.jobs.capture_ns[messages[of_job]]
-    stamps[of_sample] = trace.samples.capture_ns[-2 - messages[of_sample]]
+    stamps[of_sample] = trace.samples.capture_ns[sample_of(messages[of_sample])]
     return stamps
