@@ -16,9 +16,9 @@ Distributed Cause-Effect Chains", RTAS 2021 (immediate forward and backward job 
 K.-H. Chen, G. von der Brüggen, J.-J. Chen, "On the Equivalence of Maximum Reaction Time and Maximum Data Age for
 Cause-Effect Chains", ECRTS 2023, doi:10.4230/LIPIcs.ECRTS.2023.10.
 
-Start-up: let s be the read behind the first output. Latencies are taken from read s on and reactions from s + 1 on,
-for events after read s. Before that the chain was still filling: how long an event waited then tells when the
-tasks were first activated, not how the chain reacts. `start_up_samples` and `first_output_ns` show that part.
+Start-up: let s be the read behind the first output. Latencies and reactions are taken from read s + 1 on, for events
+after read s. Before that the chain was still filling: how long an event, or read s itself, waited then tells when
+the tasks were first activated, not how the chain reacts. `start_up_samples` and `first_output_ns` show that part.
 
 End: an event after the last reflected read is still on its way when the run ends. It has waited `open_reaction_ns`, a
 lower bound of its reaction that does not enter the distribution; when it exceeds the largest reaction, the chain has
@@ -44,8 +44,7 @@ class ChainMeasurement:
 
     Per output that a read lies behind, in order of time: `output_ns` (when it appears), `output_job` (row of the job),
     `capture_ns` (the read), `sample_number` (of the sample, or of the job that read), `data_age_ns`. Per read from the
-    first reflected to the last: `latency_sample_number`, `latency_ns`; without the first of them `reaction_ns`, so
-    `reaction_ns[i]` belongs to `latency_sample_number[i + 1]`.
+    first reflected one, which is left out, to the last: `latency_sample_number`, `latency_ns`, `reaction_ns`.
 
     `samples`: samples that the sensor delivered, or jobs of the first task that read. `start_up_samples`: before the
     first reflected one. `lost`: never used although a later one was. `unreflected`: after the last reflected one.
@@ -114,7 +113,7 @@ def measure_chain(
         first, last = len(reads.row), len(reads.row) - 1
     ranks = np.arange(first, last + 1)
     reflected_ns = output_ns[np.searchsorted(reflected, ranks, side="left")]
-    latency_ns = reflected_ns - capture_of_rank[ranks]
+    latency_ns = reflected_ns[1:] - capture_of_rank[ranks[1:]]
     reaction_ns = reflected_ns[1:] - capture_of_rank[ranks[:-1]]
     data_age_ns = output_ns - capture_ns
     used = np.unique(rank)
@@ -125,7 +124,7 @@ def measure_chain(
         capture_ns=capture_ns,
         sample_number=number_of_rank[rank],
         data_age_ns=data_age_ns,
-        latency_sample_number=number_of_rank[ranks],
+        latency_sample_number=number_of_rank[ranks[1:]],
         latency_ns=latency_ns,
         reaction_ns=reaction_ns,
         data_age=spread_of(data_age_ns),
