@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rt_sched import model
 from rt_sched.analysis.assumptions import assumptions_of
+from rt_sched.analysis.chains import chain_results
 from rt_sched.analysis.engine import TaskBound, mode_bounds
 from rt_sched.analysis.load import ProcessorLoad
 from rt_sched.analysis.methods import METHODS, Method
@@ -66,7 +67,10 @@ def _mode_result(mode: ModeLoad, methods: Sequence[Method]) -> ModeResult:
         for load in mode.loads
         if load.tasks
     )
-    return ModeResult(mode.name, worst_verdict([one.verdict for one in tasks]), tasks, processors)
+    chains = chain_results(mode, bounds)
+    limited = [one.verdict for one in chains if one.limits_ns]
+    verdict = worst_verdict([*(one.verdict for one in tasks), *limited])
+    return ModeResult(mode.name, verdict, tasks, processors, chains)
 
 
 def _load(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[int, int]:

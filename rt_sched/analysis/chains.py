@@ -18,15 +18,13 @@ hyperperiod instead of whole gaps (Günzel et al. 2021).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 from rt_sched import model
 from rt_sched.analysis.chain_phases import Grid, phased_waits
 from rt_sched.analysis.chain_segments import Segment, Unbounded, segments_of
 from rt_sched.analysis.engine import TaskBound
 from rt_sched.analysis.resolve import ModeLoad
-from rt_sched.analysis.result import Bound, Term, TermKind, Verdict
+from rt_sched.analysis.result import Bound, ChainResult, Quantity, Term, TermKind, Verdict
 
 DAVARE = "chain_sum"
 DAVARE_SOURCE = "Davare, Zhu, Di Natale, Pinello, Kanajan, Sangiovanni-Vincentelli 2007"
@@ -34,29 +32,6 @@ SPORADIC = "chain_sporadic"
 SPORADIC_SOURCE = "Dürr, von der Brüggen, Chen, Chen 2019; Günzel et al. 2023 (data age)"
 PHASED = "chain_phases"
 PHASED_SOURCE = "Günzel, Chen, Ueter, von der Brüggen, Dürr, Chen 2021"
-
-
-class Quantity(str, Enum):
-    """What is bounded: see `trace.chains`."""
-
-    REACTION = "reaction"
-    LATENCY = "latency"
-    DATA_AGE = "data_age"
-
-
-@dataclass(frozen=True, slots=True)
-class ChainResult:
-    """One chain in one mode: its bounds, None for the `reason`, and the verdict over the limits that it has."""
-
-    chain: str
-    mode: str
-    path: tuple[str, ...]
-    reaction: Bound | None
-    latency: Bound | None
-    data_age: Bound | None
-    limits_ns: tuple[tuple[Quantity, int], ...]
-    verdict: Verdict
-    reason: str
 
 
 def chain_results(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> tuple[ChainResult, ...]:

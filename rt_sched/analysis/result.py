@@ -134,6 +134,29 @@ class TaskResult:
     witness: Witness | None = None
 
 
+class Quantity(str, Enum):
+    """What is bounded: see `trace.chains`."""
+
+    REACTION = "reaction"
+    LATENCY = "latency"
+    DATA_AGE = "data_age"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainResult:
+    """One chain in one mode: its bounds, None for the `reason`, and the verdict over the limits that it has."""
+
+    chain: str
+    mode: str
+    path: tuple[str, ...]
+    reaction: Bound | None
+    latency: Bound | None
+    data_age: Bound | None
+    limits_ns: tuple[tuple[Quantity, int], ...]
+    verdict: Verdict
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessorResult:
     """One processor in one mode: its exact load as numerator and denominator, and the tests of the load alone."""
@@ -147,12 +170,13 @@ class ProcessorResult:
 
 @dataclass(frozen=True, slots=True)
 class ModeResult:
-    """All tasks of one mode."""
+    """All tasks and chains of one mode. `verdict`: the worst of tasks, and of chains that have limits."""
 
     name: str
     verdict: Verdict
     tasks: tuple[TaskResult, ...]
     processors: tuple[ProcessorResult, ...]
+    chains: tuple[ChainResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
