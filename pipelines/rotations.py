@@ -10,6 +10,13 @@ import numpy.typing as npt
 Float = npt.NDArray[np.float64]
 
 
+def cross(one: Float, other: Float) -> Float:
+    """one x other for two vectors, without the overhead of the general function."""
+    a, b, c = one.tolist()
+    x, y, z = other.tolist()
+    return np.array([b * z - c * y, c * x - a * z, a * y - b * x])
+
+
 def cross_matrix(vector: Float) -> Float:
     """float64[3, 3] S with S @ b = vector x b."""
     x, y, z = float(vector[0]), float(vector[1]), float(vector[2])
@@ -68,4 +75,4 @@ def upright(up: Float) -> Float:
     ahead = np.array([1.0, 0.0, 0.0]) if abs(float(up[0])) < 0.99 else np.array([0.0, 0.0, -math.copysign(1.0, up[0])])
     ahead = ahead - float(ahead @ up) * up
     ahead /= math.sqrt(float(ahead @ ahead))
-    return np.stack((ahead, np.cross(up, ahead), up))
+    return np.stack((ahead, cross(up, ahead), up))
