@@ -109,13 +109,18 @@ def msrp_terms(
     processors: Sequence[int],
     requests: Sequence[Mapping[int, int]],
     shared: frozenset[int],
+    *,
+    cores: Mapping[int, int] | None = None,
+    runs: Sequence[Sequence[Sections]] | None = None,
 ) -> list[SpinTerms]:
     """Spinning and blocking under MSRP, tasks in priority order over all processors.
 
     A request to a resource in `shared` (across processors) spins for at most one section of each other processor that
     uses it, first come first served; `requests[i]`: how often a job of task i requests each. A lower task on the same
     processor blocks once: with a local section under the ceiling, or with a spin and its global section, both not
-    preemptible. Assumes that sections on shared resources are not nested.
+    preemptible. Assumes that sections on shared resources are not nested. `cores`: of processors with several, of which
+    each may be one section ahead. `runs[i]`: groups of sections of task i that follow each other without a gap, and so
+    block together; by default each one alone.
     Source: Gai, Lipari, Di Natale 2001.
 
     Raises AnalysisNotApplicable for nested shared sections.
@@ -128,27 +133,36 @@ def msrp_terms(
                     "hold for sections that are not. Lock one resource instead of both."
                 )
     spins = {
-        (processor, resource): _spin_ns(tasks, processors, processor, resource)
+        (processor, resource): longest_spin_ns(tasks, processors, processor, resource, cores or {})
         for processor in set(processors)
         for resource in shared
     }
+    grouped = runs if runs is not None else [[[section] for section in sections] for sections in tasks]
     terms = []
     for own, processor in enumerate(processors):
         here = [other for other in range(own + 1, len(tasks)) if processors[other] == processor]
-        used = _used([tasks[other] for other in range(own + 1) if processors[other] == processor])
-        local = [s.length_ns for other in here for s in tasks[other] if s.resource not in shared and s.resource in used]
-        distant = [
-            s.length_ns + spins[processor, s.resource] for other in here for s in tasks[other] if s.resource in shared
-        ]
+        used = _used([tasks[other] for other in range(own + 1) if processors[other] == processor]) | shared
+        blocking_ns = max(
+            (
+                sum(section.length_ns + spins.get((processor, section.resource), 0) for section in run)
+                for other in here
+                for run in grouped[other]
+                if used.intersection(section.resource for section in run)
+            ),
+            default=0,
+        )
         spin_ns = sum(count * spins[processor, r] for r, count in requests[own].items() if r in shared)
-        terms.append(SpinTerms(spin_ns, max([*local, *distant], default=0)))
+        terms.append(SpinTerms(spin_ns, blocking_ns))
     return terms
 
 
-def _spin_ns(tasks: Sequence[Sections], processors: Sequence[int], processor: int, resource: int) -> int:
-    """One longest section on `resource` from every other processor."""
+def longest_spin_ns(
+    tasks: Sequence[Sections], processors: Sequence[int], processor: int, resource: int, cores: Mapping[int, int]
+) -> int:
+    """Longest spin of a request on `processor` under MSRP: the longest section of every other core."""
     return sum(
-        max(
+        cores.get(other, 1)
+        * max(
             (
                 section.length_ns
                 for sections, place in zip(tasks, processors, strict=True)

@@ -15,8 +15,9 @@ def global_fp_response_times(tasks: Sequence[Timing], cores: int) -> list[int | 
     """Bounds under preemptive global fixed priorities, the highest first; None above the deadline and for all below it.
 
     At most m - 1 higher tasks have a job that arrived before the window; each delays for at most the window less the
-    job's own work, plus 1. Assumes deadline <= period, no jitter, no blocking. Sufficient.
-    Source: Guan, Stigge, Yi, Yu 2009, theorem 3, after Bertogna, Cirinei 2007.
+    job's own work, plus 1. Assumes no blocking, and jitter + deadline <= period, so that a job ends before the next one
+    arrives. With jitter the bounds count from the release. Sufficient.
+    Source: Guan, Stigge, Yi, Yu 2009, after Bertogna, Cirinei 2007.
 
     Raises AnalysisNotApplicable for other tasks.
     """
@@ -28,7 +29,9 @@ def global_fp_response_times(tasks: Sequence[Timing], cores: int) -> list[int | 
         def needed(window_ns: int, mine: Timing = mine, higher: list[tuple[Timing, int]] = higher) -> int:
             most_ns = window_ns - mine.wcet_ns + 1
             fresh = [min(_fresh_ns(task, window_ns), most_ns) for task, _ in higher]
-            carried = [min(_carried_ns(task, response_ns, window_ns), most_ns) for task, response_ns in higher]
+            carried = [
+                min(_carried_ns(task, response_ns + task.jitter_ns, window_ns), most_ns) for task, response_ns in higher
+            ]
             extra = sorted((max(0, c - f) for c, f in zip(carried, fresh, strict=True)), reverse=True)
             return mine.wcet_ns + (sum(fresh) + sum(extra[: cores - 1])) // cores
 
@@ -39,17 +42,22 @@ def global_fp_response_times(tasks: Sequence[Timing], cores: int) -> list[int | 
     return list(responses)
 
 
-def global_edf_response_times(tasks: Sequence[Timing], cores: int) -> list[int | None]:
+def global_edf_response_times(
+    tasks: Sequence[Timing], cores: int, release_jitter_ns: Sequence[int] | None = None
+) -> list[int | None]:
     """Bounds under preemptive global EDF, in any order; None where no bound within the deadline was found.
 
     Each other task delays for at most its work in the window, its work that is due by the job's deadline, and the
     window less the job's own work, plus 1; slacks found in one round tighten the next. The bounds hold together: when
-    one is None, the others hold only as long as that task meets its deadlines. Assumes deadline <= period, no jitter,
-    no blocking. Sufficient. Source: Bertogna, Cirinei 2007, section 5; Bertogna, Cirinei, Lipari 2009.
+    one is None, the others hold only as long as that task meets its deadlines. Assumes no blocking, and jitter +
+    deadline <= period; of the jitter, `release_jitter_ns` (default: all) follows the arrival from which deadlines
+    count. With jitter the bounds count from the release. Sufficient.
+    Source: Bertogna, Cirinei 2007; Bertogna, Cirinei, Lipari 2009.
 
     Raises AnalysisNotApplicable for other tasks.
     """
     _require(tasks, cores, "the global EDF analysis")
+    late_ns = [task.jitter_ns for task in tasks] if release_jitter_ns is None else release_jitter_ns
     slacks = [0] * len(tasks)
     responses: list[int | None] = [None] * len(tasks)
     for _ in range(_MOST_ROUNDS):
@@ -61,8 +69,8 @@ def global_edf_response_times(tasks: Sequence[Timing], cores: int) -> list[int |
                 return mine.wcet_ns + (
                     sum(
                         min(
-                            _carried_work_ns(task, window_ns, task.deadline_ns - slack_ns),
-                            _due_work_ns(task, mine.deadline_ns, slack_ns),
+                            _carried_work_ns(task, window_ns, task.jitter_ns + task.deadline_ns - slack_ns),
+                            most_ns if task.jitter_ns else _due_work_ns(task, mine.deadline_ns, slack_ns),
                             most_ns,
                         )
                         for task, slack_ns in others
@@ -70,8 +78,10 @@ def global_edf_response_times(tasks: Sequence[Timing], cores: int) -> list[int |
                     // cores
                 )
 
-            responses[own] = fixed_point_within(needed, mine.wcet_ns, mine.deadline_ns)
-        found = [0 if r is None else t.deadline_ns - r for t, r in zip(tasks, responses, strict=True)]
+            responses[own] = fixed_point_within(needed, mine.wcet_ns, mine.deadline_ns - late_ns[own])
+        found = [
+            0 if r is None else t.deadline_ns - late - r for t, r, late in zip(tasks, responses, late_ns, strict=True)
+        ]
         if found == slacks:
             break
         slacks = [max(old, new) for old, new in zip(slacks, found, strict=True)]
@@ -80,6 +90,8 @@ def global_edf_response_times(tasks: Sequence[Timing], cores: int) -> list[int |
 
 def _fresh_ns(task: Timing, window_ns: int) -> int:
     """Most work in a window at whose begin no job of the task is pending."""
+    if task.jitter_ns:
+        return min(task.releases(window_ns) * task.wcet_ns, window_ns)
     return window_ns // task.period_ns * task.wcet_ns + min(window_ns % task.period_ns, task.wcet_ns)
 
 
@@ -107,8 +119,14 @@ def _due_work_ns(task: Timing, deadline_ns: int, slack_ns: int) -> int:
 def _require(tasks: Sequence[Timing], cores: int, method: str) -> None:
     if cores < 1:
         raise AnalysisNotApplicable(f"{cores} cores; {method} needs at least one")
-    require_constrained(tasks, method, "Place each task on one core and analyse the cores one by one.")
+    require_constrained(tasks, method, "Place each task on one core and analyse the cores one by one.", jitter=True)
     for position, task in enumerate(tasks):
+        if task.jitter_ns + task.deadline_ns > task.period_ns:
+            raise AnalysisNotApplicable(
+                f"tasks[{position}]: jitter {task.jitter_ns} ns and deadline {task.deadline_ns} ns together exceed the "
+                f"period {task.period_ns} ns; {method} needs jobs to end before the next arrives. "
+                "Place each task on one core and analyse the cores one by one."
+            )
         if task.blocking_ns:
             raise AnalysisNotApplicable(
                 f"tasks[{position}]: blocking {task.blocking_ns} ns; {method} needs independent tasks. "

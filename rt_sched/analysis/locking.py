@@ -10,6 +10,7 @@ from rt_sched.analysis.blocking import (
     Section,
     ceiling_blocking_ns,
     inheritance_blocking_ns,
+    longest_spin_ns,
     msrp_terms,
     srp_blocking_ns,
 )
@@ -55,7 +56,9 @@ def _serial(setup: Setup, tasks: Sequence[int]) -> bool:
     """Whether all these run on one core on which no job preempts another."""
     places = {setup.tasks[index].processor for index in tasks}
     rows = [setup.processors[place] for place in places]
-    return len(rows) == 1 and rows[0].cores == 1 and (not rows[0].preemptive or rows[0].policy is Policy.FIFO)
+    if len(rows) > 1 or rows[0].cores > 1 or rows[0].policy in (Policy.TIME_SLICED, Policy.TABLE):
+        return False
+    return not rows[0].preemptive or rows[0].policy is Policy.FIFO
 
 
 def _on_processor(
@@ -81,53 +84,84 @@ def _on_processor(
         return refused(f"{names}: without a protocol the inversion is not bounded; use priority_ceiling or msrp")
     if row.cores > 1:
         return refused(f"{names}: no analysis here bounds locks on several cores that share a queue; partition them")
-    if len(protocols) > 1:
-        return refused(f"{names}: resources of one core under several protocols; use one protocol for all")
-    (protocol,) = protocols
-    if distant and protocol is not Protocol.MSRP:
-        return refused(f"{names}: {protocol.name.lower()} across processors has no analysis; use msrp")
-    if row.policy not in (Policy.FIXED_PRIORITY, Policy.EDF):
+    if any(setup.resources[resource].protocol is not Protocol.MSRP for resource in distant):
+        return refused(f"{names}: only msrp has an analysis across processors; use it for what they share")
+    if row.policy in (Policy.TIME_SLICED, Policy.TABLE):
         return refused(f"{names}: locks under {row.policy.name.lower()} have no analysis; use fixed_priority or edf")
-    if protocol is Protocol.MSRP:
+    if Protocol.PRIORITY_INHERITANCE in protocols and len(protocols) > 1:
+        return refused(f"{names}: inheritance beside other protocols on one core has no analysis; use priority_ceiling")
+    if row.policy is Policy.EDF and Protocol.PRIORITY_INHERITANCE in protocols:
+        return refused(f"{names}: inheritance under edf has no analysis here; use priority_ceiling (SRP)")
+    waits = any(setup.tasks[index].suspensions for index in mine)
+    if row.policy is Policy.EDF and waits and Protocol.PRIORITY_CEILING in protocols:
+        return refused(f"{names}: SRP looks at a job when it starts only, so none may suspend itself; use msrp")
+    if Protocol.MSRP in protocols:
         return _msrp(setup, number, contested, users, executed_ns)
-    order = sorted(mine, key=lambda index: (setup.tasks[index].level, index))
+    order = _by_urgency(setup, mine)
     sections = [_sections(setup.tasks[index], here, executed_ns[index]) for index in order]
-    waits = [bool(setup.tasks[index].suspensions) for index in order]
-    try:
-        if row.policy is Policy.EDF:
-            if protocol is Protocol.PRIORITY_INHERITANCE:
-                return refused(f"{names}: inheritance under edf has no analysis here; use priority_ceiling (SRP)")
-            if any(waits):
-                return refused(f"{names}: SRP blocks once only while jobs do not suspend")
-            totals = srp_blocking_ns(sections, [setup.tasks[index].deadline_ns for index in order])
-        elif protocol is Protocol.PRIORITY_CEILING:
-            totals = ceiling_blocking_ns(sections, suspends=waits)
-        else:
-            totals = inheritance_blocking_ns(sections, suspends=waits)
-    except AnalysisNotApplicable as error:
-        return refused(f"{names}: {error}")
+    if row.policy is Policy.EDF:
+        totals = _srp(setup, order, sections)
+    elif Protocol.PRIORITY_CEILING in protocols:
+        totals = ceiling_blocking_ns(sections)
+    else:
+        totals = inheritance_blocking_ns(sections)
+    protocol = next(iter(protocols))
     return {
         index: LockTerms(Blocking(total, _by(setup, order, sections, place, total, protocol)))
         for place, (index, total) in enumerate(zip(order, totals, strict=True))
     }
 
 
+def _by_urgency(setup: Setup, tasks: Sequence[int]) -> list[int]:
+    """By level, under EDF by relative deadline."""
+
+    def urgency(index: int) -> tuple[int, int]:
+        task = setup.tasks[index]
+        by_deadline = setup.processors[task.processor].policy is Policy.EDF
+        return (task.deadline_ns if by_deadline else task.level, index)
+
+    return sorted(tasks, key=urgency)
+
+
+def _srp(setup: Setup, order: Sequence[int], sections: Sequence[Sequence[Section]]) -> list[int]:
+    """Blocking under EDF; with jitter, which moves a job nearer to its deadline, one value for all.
+
+    A job that is released its whole jitter late is blocked by any that has its deadline after it, provided that the
+    ceiling keeps it from starting.
+    """
+    rows = [setup.tasks[index] for index in order]
+    deadlines_ns = [row.deadline_ns for row in rows]
+    if not any(row.jitter_ns for row in rows):
+        return srp_blocking_ns(sections, deadlines_ns)
+    ceiling_ns: dict[int, int] = {}
+    for row, mine in zip(rows, sections, strict=True):
+        for section in mine:
+            ceiling_ns[section.resource] = min(ceiling_ns.get(section.resource, row.deadline_ns), row.deadline_ns)
+    longest_ns = max(
+        (
+            section.length_ns
+            for holder, mine in enumerate(sections)
+            for section in mine
+            for blocked, row in enumerate(rows)
+            if blocked != holder
+            and row.deadline_ns - row.jitter_ns < rows[holder].deadline_ns
+            and row.deadline_ns >= min(ceiling_ns[r] for r in (section.resource, *section.inside))
+        ),
+        default=0,
+    )
+    return [longest_ns] * len(rows)
+
+
 def _sections(task: TaskRow, resources: set[int], executed_ns: int) -> list[Section]:
-    """Sections on these resources, none longer than a job executes; what is locked inside counts as nested."""
+    """What a job holds at a stretch, beginning with each of its sections; what is locked inside counts as nested."""
+    mine = [one for one in task.sections if one.resource in resources]
     found = []
-    for one in task.sections:
-        if one.resource in resources:
-            inner = tuple(
-                sorted(
-                    {i.resource for i in task.sections if i is not one and _inside(i, one) and i.resource in resources}
-                )
-            )
-            found.append(Section(one.resource, max(0, min(one.end_ns, executed_ns) - one.start_ns), inner))
+    for one in mine:
+        end_ns = _at_a_stretch(one, mine)[-1].end_ns
+        inner = {i.resource for i in mine if i is not one and one.start_ns <= i.start_ns < end_ns}
+        length_ns = max(0, min(end_ns, executed_ns) - one.start_ns)
+        found.append(Section(one.resource, length_ns, tuple(sorted(inner))))
     return found
-
-
-def _inside(inner: SectionRow, outer: SectionRow) -> bool:
-    return outer.start_ns <= inner.start_ns and inner.end_ns <= outer.end_ns
 
 
 def _by(
@@ -159,25 +193,66 @@ def _msrp(
     executed_ns: Mapping[int, int],
 ) -> dict[int, LockTerms]:
     """Terms under MSRP of the tasks of one processor; all users of its resources are looked at."""
-    everyone = sorted(
-        {index for resource in contested for index in users[resource]}
-        | {index for index, task in enumerate(setup.tasks) if task.processor == number and index in executed_ns},
-        key=lambda index: (setup.tasks[index].level, index),
+    everyone = _by_urgency(
+        setup,
+        list(
+            {index for resource in contested for index in users[resource]}
+            | {index for index, task in enumerate(setup.tasks) if task.processor == number and index in executed_ns}
+        ),
     )
     shared = frozenset(r for r in contested if setup.resources[r].protocol is Protocol.MSRP)
-    sections = [_sections(setup.tasks[index], contested, executed_ns[index]) for index in everyone]
+    rows = [[one for one in setup.tasks[index].sections if one.resource in contested] for index in everyone]
+    sections = [
+        [_section(one, mine, executed_ns[index]) for one in mine] for index, mine in zip(everyone, rows, strict=True)
+    ]
+    runs = [
+        [[_section(i, mine, executed_ns[index]) for i in _at_a_stretch(one, mine)] for one in mine]
+        for index, mine in zip(everyone, rows, strict=True)
+    ]
     requests = [Counter(section.resource for section in one) for one in sections]
+    places = [setup.tasks[index].processor for index in everyone]
+    cores = {place: setup.processors[place].cores for place in places}
     try:
-        found = msrp_terms(sections, [setup.tasks[index].processor for index in everyone], requests, shared)
+        found = msrp_terms(sections, places, requests, shared, cores=cores, runs=runs)
     except AnalysisNotApplicable as error:
         return {index: LockTerms(None, 0, str(error)) for index in everyone if setup.tasks[index].processor == number}
+    blocking_ns = {index: one.blocking_ns for index, one in zip(everyone, found, strict=True)}
+    here = [position for position, place in enumerate(places) if place == number]
+    if setup.processors[number].policy is Policy.EDF and any(setup.tasks[everyone[i]].jitter_ns for i in here):
+        # Jitter moves a job nearer to its deadline, so that any other may have a later one.
+        spins = {r: longest_spin_ns(sections, places, number, r, cores) for r in shared}
+        longest = {
+            i: max((sum(s.length_ns + spins.get(s.resource, 0) for s in run) for run in runs[i]), default=0)
+            for i in here
+        }
+        most_ns = max(longest.values()) if len(here) > 1 else 0
+        blocking_ns |= {everyone[i]: most_ns for i in here}
+    by = "a spin and section of a less urgent task"
     return {
-        index: LockTerms(
-            Blocking(one.blocking_ns, (("a spin and section of a less urgent task", one.blocking_ns),))
-            if one.blocking_ns
+        everyone[i]: LockTerms(
+            Blocking(blocking_ns[everyone[i]], ((by, blocking_ns[everyone[i]]),))
+            if blocking_ns[everyone[i]]
             else Blocking(),
-            one.spin_ns,
+            found[i].spin_ns,
         )
-        for index, one in zip(everyone, found, strict=True)
-        if setup.tasks[index].processor == number
+        for i in here
     }
+
+
+def _section(one: SectionRow, mine: Sequence[SectionRow], executed_ns: int) -> Section:
+    """One section by itself, no longer than a job executes."""
+    inner = tuple(i.resource for i in mine if i is not one and _inside(i, one))
+    return Section(one.resource, max(0, min(one.end_ns, executed_ns) - one.start_ns), inner)
+
+
+def _inside(inner: SectionRow, outer: SectionRow) -> bool:
+    return outer.start_ns <= inner.start_ns and inner.end_ns <= outer.end_ns
+
+
+def _at_a_stretch(first: SectionRow, mine: Sequence[SectionRow]) -> list[SectionRow]:
+    """`first` and the sections that follow it: whoever unlocks and locks at one instant lets nobody in between."""
+    run = [first]
+    longer = [one for one in mine if one.start_ns < one.end_ns]
+    while follower := max((i for i in longer if i.start_ns == run[-1].end_ns), key=lambda i: i.end_ns, default=None):
+        run.append(follower)
+    return run

@@ -18,7 +18,7 @@ from rt_sched.analysis.load import LoadTask, Stream
 from rt_sched.analysis.resolve import ModeLoad
 from rt_sched.lowering.machine_input import Role
 from rt_sched.trace.setup import EdgeRow
-from rt_sched.units import NS_PER_S, floor_int
+from rt_sched.units import NS_PER_S, ceil_int, floor_int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,11 @@ def sensor_streams(system: model.System) -> list[MessageStream]:
         period_ns = max(1, floor_int(NS_PER_S / rate_hz))
         streams.append(MessageStream(period_ns, least_ns, sensor.latency_ns + sensor.jitter_ns, stamped=True))
     return streams
+
+
+def sensor_gap_ns(sensor: model.Sensor) -> int:
+    """Largest distance of two captures."""
+    return ceil_int(NS_PER_S / (sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))))
 
 
 def clock_stream(task: LoadTask) -> tuple[MessageStream, ...]:

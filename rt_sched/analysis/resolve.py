@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from rt_sched import model
-from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
+from rt_sched.analysis.load import Blocking, LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.locking import LockTerms, lock_terms
 from rt_sched.lowering import lower
 from rt_sched.lowering.task_rows import Execution
@@ -113,12 +113,16 @@ def _load_task(index: int, row: TaskRow, processor: ProcessorRow, best: TaskRow,
 
 
 def _with_locks(task: LoadTask, processor: ProcessorRow, locks: LockTerms) -> LoadTask:
-    region_ns, last_ns = task.region_ns, task.last_region_ns
-    if _never_preempts(processor):
+    region_ns, last_ns, blocking = task.region_ns, task.last_region_ns, locks.blocking
+    if never_preempts(processor):
         region_ns, last_ns = region_ns + locks.spin_ns, last_ns + locks.spin_ns
+        # Whole jobs of others block here, and their sections lie inside of them.
+        blocking = None if blocking is None else Blocking()
+    elif region_ns > max(1, processor.switch_ns):
+        region_ns += locks.spin_ns
     return replace(
         task,
-        blocking=locks.blocking,
+        blocking=blocking,
         unblockable=locks.reason,
         spin_ns=locks.spin_ns,
         region_ns=region_ns,
@@ -126,7 +130,10 @@ def _with_locks(task: LoadTask, processor: ProcessorRow, locks: LockTerms) -> Lo
     )
 
 
-def _never_preempts(processor: ProcessorRow) -> bool:
+def never_preempts(processor: ProcessorRow) -> bool:
+    """Whether a job that has started keeps its core until it ends or waits; slices and table entries may end first."""
+    if processor.policy in (Policy.TIME_SLICED, Policy.TABLE):
+        return False
     return not processor.preemptive or processor.policy is Policy.FIFO
 
 
@@ -145,7 +152,7 @@ def _longest_executed_ns(row: TaskRow) -> int:
 
 def _regions_ns(row: TaskRow, processor: ProcessorRow, executed_ns: int) -> tuple[int, int]:
     """Longest and last part of a job that nobody preempts; a start or resume and its switch belong to it."""
-    if _never_preempts(processor):
+    if never_preempts(processor):
         whole_ns = executed_ns + processor.switch_ns
         return whole_ns, whole_ns
     if row.preemption_points_ns is None:
@@ -158,10 +165,11 @@ def _regions_ns(row: TaskRow, processor: ProcessorRow, executed_ns: int) -> tupl
 def _overhead_ns(row: TaskRow, processor: ProcessorRow) -> int:
     """Switches of one job: its start, and the resume of the job that it preempts; as much again for every wait.
 
-    Without preemption each part of a job starts once. On several cores a resume may migrate.
+    Without preemption each part of a job starts once, and so it does where only slices or entries end it, whose begin
+    pays for the resume. On several cores a resume may migrate.
     """
     waits = len(row.suspensions)
-    if _never_preempts(processor):
+    if never_preempts(processor) or not processor.preemptive or processor.policy is Policy.TABLE:
         return processor.switch_ns * (1 + waits)
     waits += len(row.sections)
     migration_ns = processor.migration_ns if processor.cores > 1 else 0

@@ -99,29 +99,59 @@ def sliced_response_times(tasks: Sequence[Timing], supply: Supply) -> list[int]:
     responses = []
     for own, mine in enumerate(tasks):
         lower_ns = max((min(task.wcet_ns, longest_ns) - 1 for task in tasks[own + 1 :]), default=0)
-        responses.append(_worst(mine, tasks[:own], max(lower_ns, mine.blocking_ns), supply))
+        higher = [(task, task.jitter_ns) for task in tasks[:own]]
+        case = sliced_worst_case(mine, higher, max(lower_ns, mine.blocking_ns), supply)
+        responses.append(case.window_ns - case.arrival_ns)
     return responses
+
+
+@dataclass(frozen=True, slots=True)
+class SlicedCase:
+    """Job `job` of a busy period: its arrival and its end from the begin of that, and the jobs of others that count."""
+
+    job: int
+    arrival_ns: int
+    window_ns: int
+    jobs: tuple[int, ...]
 
 
 #: Jobs of one busy period before it counts as not ending.
 _MOST_JOBS = 100_000
 
 
-def _worst(mine: Timing, higher: Sequence[Timing], blocking_ns: int, supply: Supply) -> int:
-    if utilisation([*higher, mine]) > Fraction(supply.per_cycle_ns, supply.cycle_ns):
+def sliced_worst_case(
+    mine: Timing,
+    higher: Sequence[tuple[Timing, int]],
+    blocking_ns: int,
+    supply: Supply,
+    release_jitter_ns: int | None = None,
+) -> SlicedCase:
+    """The worst job of a task under those that go before it, each with what makes its window longer.
+
+    `release_jitter_ns`: the part of the jitter that follows the arrival, from which responses count; by default all.
+    Raises NotConverged when the level needs more than its supply, or its busy period does not end.
+    """
+    if utilisation([*(task for task, _ in higher), mine]) > Fraction(supply.per_cycle_ns, supply.cycle_ns):
         raise NotConverged("the level needs more than its slices supply")
-    worst_ns, job, window_ns = 0, 0, 0
-    while True:
+    floor_ns = -(mine.jitter_ns if release_jitter_ns is None else release_jitter_ns)
+    worst: SlicedCase | None = None
+    window_ns = 0
+
+    def counted(width_ns: int) -> list[int]:
+        return [-(-(width_ns + extra_ns) // task.period_ns) for task, extra_ns in higher]
+
+    for job in range(_MOST_JOBS):
         demand_ns = blocking_ns + (job + 1) * mine.wcet_ns
 
         def needed(width_ns: int, demand_ns: int = demand_ns) -> int:
-            return supply.time_for_ns(demand_ns + sum(task.releases(width_ns) * task.wcet_ns for task in higher))
+            jobs = zip(counted(width_ns), higher, strict=True)
+            return supply.time_for_ns(demand_ns + sum(n * task.wcet_ns for n, (task, _) in jobs))
 
         window_ns = least_fixed_point(needed, max(window_ns, 1))
         arrival_ns = job * mine.period_ns - mine.jitter_ns
-        worst_ns = max(worst_ns, window_ns - arrival_ns)
-        job += 1
+        case = SlicedCase(job, max(arrival_ns, floor_ns), window_ns, tuple(counted(window_ns)))
+        if worst is None or window_ns - case.arrival_ns > worst.window_ns - worst.arrival_ns:
+            worst = case
         if arrival_ns + mine.period_ns >= window_ns:
-            return worst_ns
-        if job > _MOST_JOBS:
-            raise NotConverged("the busy period of a level does not end")
+            return worst
+    raise NotConverged("the busy period of a level does not end")

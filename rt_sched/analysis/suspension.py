@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 
 from rt_sched.analysis.fixed_points import Timing, fixed_point_within, require_constrained
@@ -14,33 +15,68 @@ _MOST_CHOICES = 10
 def suspending_response_times(tasks: Sequence[Timing], suspension_ns: Sequence[int]) -> list[int | None]:
     """Bounds on the responses of dynamic self-suspending tasks under preemptive fixed priorities, highest first.
 
-    A job of task i executes for at most its wcet and waits for at most `suspension_ns[i]` in total, at any points. Each
-    suspending higher task counts either with the jitter R - C or with its suspension as delay of the tasks above it,
-    whichever choice gives the least bound; all choices for up to ten such tasks, else the two uniform ones. Waiting in
-    the queue of another processor is part of the suspension. Suspension as jitter S would be unsafe.
-
-    Assumes deadline <= period, no release jitter, no suspension inside critical sections; a bound above its deadline
-    ends the reasoning for the tasks below, which get None. Sufficient.
-    Source: Chen, Nelissen, Huang 2016, theorem 1.
+    As `suspending_worst_cases`, which says what is counted, for tasks without release jitter. None above the deadline
+    and below a task whose bound is.
 
     Raises AnalysisNotApplicable for other tasks.
     """
     require_constrained(tasks, "the suspension analysis", "Lower the deadline to the period.")
-    responses: list[int | None] = []
-    known: list[int] = []
+    found = suspending_worst_cases(tasks, suspension_ns)
+    missed = [i for i, (task, one) in enumerate(zip(tasks, found, strict=True)) if _misses(task, one)]
+    first = missed[0] if missed else len(tasks)
+    return [one.window_ns if one is not None and i < first else None for i, one in enumerate(found)]
+
+
+def _misses(task: Timing, one: SuspendedCase | None) -> bool:
+    return one is None or one.window_ns > task.deadline_ns
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendedCase:
+    """A job that ends at most `window_ns` after its release, and how many jobs of each higher task that counts."""
+
+    window_ns: int
+    jobs: tuple[int, ...]
+
+
+def suspending_worst_cases(
+    tasks: Sequence[Timing],
+    suspension_ns: Sequence[int],
+    *,
+    late_ns: int = 0,
+) -> list[SuspendedCase | None]:
+    """What bounds each of some self-suspending tasks under fixed priorities, highest first; None where nothing does.
+
+    A job of task i executes for at most its wcet, waits for at most `suspension_ns[i]` in total, at any points, and is
+    blocked for at most its blocking. Jobs of a higher task count that can execute between the release of a job and its
+    end: those released within it, and those that a response R - C lets reach into it. Where nothing jitters and nothing
+    blocks, each suspending higher task may instead count with its suspension as a delay of the tasks above it,
+    whichever choice gives the least bound; all choices for up to ten such tasks, else the two uniform ones. Waiting in
+    the queue of another processor is part of the suspension. Suspension as jitter S would be unsafe.
+
+    A task has a bound as long as its jobs end before the next arrives: window + jitter <= period. `late_ns`: by how
+    much work that is counted with a job, such as the switch back from it, may follow its end.
+    Source: Chen, Nelissen, Huang 2016, theorem 1.
+    """
+    free = not late_ns and not any(t.jitter_ns or t.blocking_ns for t in tasks)
+    cases: list[SuspendedCase | None] = []
     for own, mine in enumerate(tasks):
-        if len(known) < own:
-            responses.append(None)
+        windows = [one.window_ns for one in cases if one is not None]
+        if len(windows) < own:
+            cases.append(None)
             continue
-        bounds = [
-            bound_ns
-            for choice in _choices(suspension_ns[:own])
-            if (bound_ns := _bound(mine, suspension_ns[own], tasks[:own], suspension_ns, known, choice)) is not None
-        ]
-        responses.append(min(bounds, default=None))
-        if bounds and min(bounds) <= mine.deadline_ns:
-            known.append(min(bounds))
-    return responses
+        own_ns = mine.wcet_ns + mine.blocking_ns + suspension_ns[own]
+        found = []
+        for choice in _choices(suspension_ns[:own]) if free else [(False,) * own]:
+            extra_ns = _extra(tasks[:own], suspension_ns, windows, choice, late_ns)
+            window_ns = _within(own_ns, list(zip(tasks[:own], extra_ns, strict=True)), mine.period_ns - mine.jitter_ns)
+            if window_ns is not None:
+                jobs = tuple(
+                    -(-(window_ns + more_ns) // task.period_ns) for task, more_ns in zip(tasks, extra_ns, strict=False)
+                )
+                found.append(SuspendedCase(window_ns, jobs))
+        cases.append(min(found, key=lambda one: one.window_ns, default=None))
+    return cases
 
 
 def suspension_as_blocking(tasks: Sequence[Timing], suspension_ns: Sequence[int]) -> list[int | None]:
@@ -58,7 +94,8 @@ def suspension_as_blocking(tasks: Sequence[Timing], suspension_ns: Sequence[int]
         higher = tasks[:own]
         waits = zip(higher, suspension_ns, strict=False)
         blocking_ns = suspension_ns[own] + sum(min(task.wcet_ns, wait_ns) for task, wait_ns in waits)
-        responses.append(_within(mine, blocking_ns, [(task, 0) for task in higher]))
+        own_ns = mine.wcet_ns + mine.blocking_ns + blocking_ns
+        responses.append(_within(own_ns, [(task, 0) for task in higher], mine.deadline_ns))
     return responses
 
 
@@ -70,28 +107,28 @@ def _choices(suspension_ns: Sequence[int]) -> list[tuple[bool, ...]]:
     return list(product(*((False, True) if waits else (True,) for waits in suspending)))
 
 
-def _bound(
-    mine: Timing,
-    own_wait_ns: int,
+def _extra(
     higher: Sequence[Timing],
     suspension_ns: Sequence[int],
-    known_ns: Sequence[int],
+    windows_ns: Sequence[int],
     by_delay: Sequence[bool],
-) -> int | None:
-    jitters: list[tuple[Timing, int]] = []
+    late_ns: int,
+) -> list[int]:
+    """By how much the window of each higher task is longer than that of the job at stake."""
+    extra_ns: list[int] = []
     delay_ns = 0
     for position in reversed(range(len(higher))):
         delay_ns += suspension_ns[position] if by_delay[position] else 0
-        carried_ns = 0 if by_delay[position] else known_ns[position] - higher[position].wcet_ns
-        jitters.append((higher[position], delay_ns + carried_ns))
-    return _within(mine, own_wait_ns, jitters)
+        task = higher[position]
+        carried_ns = 0 if by_delay[position] else max(0, windows_ns[position] - task.wcet_ns) + late_ns
+        extra_ns.append(delay_ns + carried_ns + task.jitter_ns)
+    return extra_ns[::-1]
 
 
-def _within(mine: Timing, waits_ns: int, higher: Sequence[tuple[Timing, int]]) -> int | None:
-    """Least fixed point up to the deadline, None when there is none."""
-    own_ns = mine.wcet_ns + mine.blocking_ns + waits_ns
+def _within(own_ns: int, higher: Sequence[tuple[Timing, int]], limit_ns: int) -> int | None:
+    """Least fixed point up to the limit, None when there is none."""
     return fixed_point_within(
-        lambda w: own_ns + sum(-(-(w + jitter_ns) // task.period_ns) * task.wcet_ns for task, jitter_ns in higher),
+        lambda w: own_ns + sum(-(-(w + extra_ns) // task.period_ns) * task.wcet_ns for task, extra_ns in higher),
         own_ns,
-        mine.deadline_ns,
+        limit_ns,
     )

@@ -11,7 +11,6 @@ from rt_sched.analysis.methods.method import (
     NO_SUSPENSION,
     ONE_BUDGET,
     ONE_CORE,
-    WHOLE_OR_FREE,
     Found,
     Method,
     refusal_by,
@@ -60,9 +59,19 @@ def _respond(load: ProcessorLoad) -> list[Found]:
 
 
 def _blocked_ns(load: ProcessorLoad, task: LoadTask) -> int:
-    """By sections of jobs with later deadlines, and by the switch of one, which nobody preempts."""
+    """By sections of jobs with later deadlines, and by a part of one, at least its switch, which nobody preempts.
+
+    With jitter a job may be nearer to its deadline, when it is released, than its relative deadline says.
+    """
     sections_ns = 0 if task.blocking is None else task.blocking.total_ns
-    return sections_ns + (max(0, load.row.switch_ns - 1) if load.row.preemptive else 0)
+    if not load.row.preemptive:
+        return sections_ns
+    regions_ns = (
+        other.region_ns
+        for other in load.tasks
+        if other is not task and other.deadline_ns > task.deadline_ns - task.release_jitter_ns
+    )
+    return sections_ns + max(load.row.switch_ns, *regions_ns, 1) - 1
 
 
 def _bound(load: ProcessorLoad, rows: Sequence[Row], mine: Row, arrival_ns: int, value_ns: int) -> Bound:
@@ -110,6 +119,6 @@ EDF_RESPONSE_TIME = Method(
     NAME,
     SOURCE,
     (Policy.EDF,),
-    refusal_by(NAME, (ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET, WHOLE_OR_FREE)),
+    refusal_by(NAME, (ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)),
     _respond,
 )
