@@ -31,12 +31,12 @@ class LockTerms:
 def lock_terms(setup: Setup, active: Sequence[bool], executed_ns: Mapping[int, int]) -> list[LockTerms]:
     """Terms of every task, in the order of `setup.tasks`; `executed_ns`: the most that a job of each executes.
 
-    Resources that only one task uses, or only tasks of one core that never preempts inside their sections, block
-    nobody.
+    Resources of one core that never preempts block nobody, nor do those of a single task as long as they change
+    neither preemption (msrp) nor which jobs may start (SRP).
     """
     terms = [LockTerms() for _ in setup.tasks]
     users = _users(setup, active)
-    contested = {resource for resource, tasks in users.items() if len(tasks) > 1 and not _serial(setup, tasks)}
+    contested = {r for r, tasks in users.items() if _may_block(setup, r, tasks) and not _serial(setup, tasks)}
     for number in range(len(setup.processors)):
         mine = [i for i, task in enumerate(setup.tasks) if task.processor == number and active[i]]
         for index, one in _on_processor(setup, number, mine, contested, users, executed_ns).items():
@@ -50,6 +50,13 @@ def _users(setup: Setup, active: Sequence[bool]) -> dict[int, list[int]]:
         for resource in {section.resource for section in task.sections} if active[index] else ():
             users.setdefault(resource, []).append(index)
     return users
+
+
+def _may_block(setup: Setup, resource: int, tasks: Sequence[int]) -> bool:
+    if len(tasks) > 1 or setup.resources[resource].protocol is Protocol.MSRP:
+        return True
+    by_deadline = any(setup.processors[setup.tasks[index].processor].policy is Policy.EDF for index in tasks)
+    return by_deadline and setup.resources[resource].protocol is Protocol.PRIORITY_CEILING
 
 
 def _serial(setup: Setup, tasks: Sequence[int]) -> bool:

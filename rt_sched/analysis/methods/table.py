@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from rt_sched.analysis.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import (
@@ -48,6 +49,17 @@ class Entries:
             left_ns, number = left_ns - usable_ns, number + 1
         return number, left_ns, number - first + 1
 
+    def jobs_per_ns(self, work_ns: int) -> Fraction:
+        """How many jobs of `work_ns` the entries serve in the long run."""
+        seen: dict[int, int] = {}
+        first = 0
+        while (place := first % len(self.starts_ns)) not in seen:
+            seen[place] = first
+            first = self.serve(first, work_ns)[0] + 1
+        cycles = (first - seen[place]) // len(self.starts_ns)
+        jobs = len(seen) - list(seen).index(place)
+        return Fraction(jobs, cycles * self.cycle_ns)
+
 
 def entries_of(load: ProcessorLoad, task: LoadTask) -> Entries:
     """Every entry begins with a switch."""
@@ -64,12 +76,15 @@ def _task(load: ProcessorLoad, task: LoadTask) -> Found:
     entries = entries_of(load, task)
     if not sum(entries.usable_ns):
         return Found(None, f"no entry of the table leaves {task.name} time beside the switch")
+    too_many = f"jobs of {task.name} arrive faster than its entries serve them"
+    if sum(Fraction(1, stream.period_ns) for stream in task.streams) > entries.jobs_per_ns(task.wcet_ns):
+        return Found(None, too_many)
     worst = Found(None)
     for own in range(len(task.streams)):
         for phase in range(len(entries.starts_ns)):
             bound = _backlog(load, task, entries, own, phase)
             if bound is None:
-                return Found(None, f"jobs of {task.name} arrive faster than its entries serve them")
+                return Found(None, too_many)
             if worst.bound is None or bound.value_ns > worst.bound.value_ns:
                 worst = Found(bound)
     return worst
