@@ -39,7 +39,7 @@ def analyze(system: model.System, plan: model.Plan, *, methods: Sequence[str] | 
     if problems:
         raise AnalysisNotApplicable("the plan does not fit the system: " + "; ".join(problems))
     chosen = _chosen(methods)
-    modes = tuple(_mode_result(mode, chosen) for mode in mode_loads(system, plan))
+    modes = tuple(analyze_mode(mode, chosen) for mode in mode_loads(system, plan))
     verdict = worst_verdict([mode.verdict for mode in modes])
     return AnalysisReport(system.name, plan.policy, verdict, modes, assumptions_of(system))
 
@@ -54,16 +54,21 @@ def _chosen(names: Sequence[str] | None) -> tuple[Method, ...]:
     return tuple(known[name] for name in dict.fromkeys(names))
 
 
-def _mode_result(mode: ModeLoad, methods: Sequence[Method]) -> ModeResult:
+def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_witnesses: bool = True) -> ModeResult:
+    """All tasks and chains of one mode; without `search_witnesses` no task is found to be UNSCHEDULABLE."""
     bounds = mode_bounds(mode, methods)
     open_tasks = [
         index for index, one in bounds.items() if one.bound is None or one.bound.value_ns > one.task.deadline_ns
     ]
-    witnesses = find_witnesses(mode, bounds, open_tasks)
+    witnesses = find_witnesses(mode, bounds, open_tasks) if search_witnesses else {}
     place = {task.index: load for load in mode.loads for task in load.tasks}
-    tasks = tuple(_task_result(mode.name, place[i], bounds[i], witnesses.get(i)) for i in sorted(bounds))
+    tests = {load.processor.name: _tests(mode, load, bounds) for load in mode.loads}
+    tasks = tuple(
+        _task_result(mode.name, place[i], bounds[i], witnesses.get(i), tests[place[i].processor.name])
+        for i in sorted(bounds)
+    )
     processors = tuple(
-        ProcessorResult(load.processor.name, mode.name, load.policy.value, _load(load, bounds))
+        ProcessorResult(load.processor.name, mode.name, load.policy.value, _load(load, bounds), tests[load.processor.name])
         for load in mode.loads
         if load.tasks
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rt_sched.analysis.result import Assumption
-from rt_sched.model import OverrunAction, Periodic, Sporadic, System, Task
+from rt_sched.model import EdgeKind, OverrunAction, Periodic, Sporadic, System, Task
 
 
 def assumptions_of(system: System) -> tuple[Assumption, ...]:
     """The assumptions that the bounds of `system` rest on; those that nothing rests on are left out."""
     enforcing = (OverrunAction.ABORT, OverrunAction.THROTTLE, OverrunAction.FAIL_OVER)
     enforced = [t for t in system.tasks if t.budget_ns is not None and t.budget.action in enforcing]
+    messages = [t for t in system.tasks if not t.is_timed]
     rows = (
         (
             "execution",
@@ -38,10 +39,28 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
             [t for t in system.tasks if t.activation.jitter_ns],
         ),
         (
-            "sensor",
+            "sensor_rate",
+            "no more samples arrive than the declared rate and jitter allow",
+            "how far arrivals run ahead of their rate",
+            messages,
+        ),
+        (
+            "sensor_latency",
             "samples arrive within the declared latency and jitter",
             "arrival less capture stamp of every sample",
-            [t for t in system.tasks if not t.is_timed],
+            messages,
+        ),
+        (
+            "sensor_gap",
+            "no sample is missing, so that chains through the sensor are fed at the declared rate",
+            "distance of consecutive captures",
+            [t for t in system.tasks if any(t.name in chain.path for chain in system.chains)],
+        ),
+        (
+            "queues",
+            "no queue loses a message, so that chains through it are not delayed by one",
+            "messages lost to full queues",
+            [t for t in system.tasks if any(given.edge.kind is EdgeKind.QUEUE for given in t.inputs)],
         ),
         (
             "suspension",

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from rt_sched import model
 from rt_sched.analysis.engine import TaskBound, outputs_of
-from rt_sched.analysis.propagation import Streams, edge_streams, sensor_streams
+from rt_sched.analysis.propagation import Streams, edge_streams, sensor_gap_ns, sensor_streams
 from rt_sched.analysis.resolve import ModeLoad
 from rt_sched.analysis.result import Term, TermKind
 from rt_sched.errors import RtSchedError
@@ -75,7 +75,7 @@ class _Walk:
         if path[0] in self._sensor_of:
             sensor = self._mode.system.sensors[self._sensor_of[path[0]]]
             latency_ns = sensor.latency_ns + sensor.jitter_ns
-            name, gap_ns, grid = sensor.name, self._sensor_gap_ns(sensor), None
+            name, gap_ns, grid = sensor.name, sensor_gap_ns(sensor), None
             terms = [Term(TermKind.SENSOR, latency_ns, sensor.name)] if latency_ns else []
         else:
             name, gap_ns, grid, terms = self._begin(self._task_of[path[0]])
@@ -194,9 +194,6 @@ class _Walk:
             and not reader.let
         )
 
-    def _sensor_gap_ns(self, sensor: model.Sensor) -> int:
-        return ceil_int(NS_PER_S / (sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))))
-
     def _task_gap_ns(self, index: int) -> int:
         """Largest distance of two arrivals of a task, those of its grid where messages activate it."""
         row, task = self._rows[index], self._mode.system.tasks[index]
@@ -205,7 +202,7 @@ class _Walk:
                 raise Unbounded(f"task {row.name} has no largest separation: it may never read")
             return ceil_int(NS_PER_S / (row.rate_hz or Fraction(1))) + row.extra_separation_ns
         gaps = [
-            self._sensor_gap_ns(self._mode.system.sensors[edge.sensor])
+            sensor_gap_ns(self._mode.system.sensors[edge.sensor])
             if edge.sensor is not None
             else self._task_gap_ns(edge.task or 0)
             for edge in self._mode.setup.edges

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rt_sched import kernels
+from rt_sched.app.bounds import run_bounds
 from rt_sched.app.check_trace import check_document
 from rt_sched.app.fault_args import check_fault_times, parse_faults
 from rt_sched.app.judged_chains import JudgedChain, judged_chains
@@ -124,6 +125,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         trace = simulation.trace()
         trace_check = check_document(trace)
         chains = judged_chains(system, trace, faults, mapping.sensor_to_topic.keys(), watch.refused_rows)
+        bounds = run_bounds(system, plan, trace, chains)
         summary = make_summary(
             system=system,
             plan=plan,
@@ -136,6 +138,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             faults=faults,
             watch=watch,
             trace_check=trace_check,
+            bounds=bounds,
         )
         manifest = make_manifest(
             inputs=[

@@ -31,22 +31,29 @@ def run_status(
     chains: Sequence[Mapping[str, Any]],
     faults: Sequence[Mapping[str, Any]],
     trace_check: Mapping[str, Any],
+    violated: str | None,
+    tripped: str | None,
     losses: Losses,
     arbiter_states: Collection[str],
     after_recording_ns: int,
 ) -> tuple[str, str]:
     """Status and reason. `tasks`: deadline misses of those that have any. `chains`, `faults`: rows of the summary.
 
-    `trace_check`: what the independent checker found. `arbiter_states`: those that it was in at any time.
+    `trace_check`: what the independent checker found. `violated`, `tripped`: a bound that was exceeded, an assumption
+    that broke, in words. `arbiter_states`: those that it was in at any time.
     `after_recording_ns`: from the last arrival of the recording to the end of the run, when no chain can react.
     """
     broken = _broken_rules(trace_check)
     if broken:
         return "failed", broken
+    if violated:
+        return "bound_violated", violated
     missed = _missed(tasks) or _over_limit(chains) or _stalled(chains, after_recording_ns) or _not_recovered(faults)
     missed = missed or _nobody_commands(arbiter_states)
     if missed:
         return "deadline_miss", missed
+    if tripped:
+        return "assumption_violated", tripped
     lacking = _lacking(losses) or _silent(chains, after_recording_ns) or _minimal_risk(arbiter_states, faults)
     if lacking:
         return "incomplete", lacking

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rt_sched.app.bounds import RunBounds, tripped, violated
 from rt_sched.app.fault_outcomes import fault_outcomes
 from rt_sched.app.judged_chains import JudgedChain
 from rt_sched.app.message_fates import topic_rows
@@ -24,6 +25,8 @@ from sensors.mapping import TopicMapping
 
 SUMMARY_SCHEMA = "rt-sched/run-summary/1"
 
+#: A task that does not exist in the mode that was analysed.
+_NO_BOUND = {"bound_ns": None, "bound_method": None, "bound_missing": "not in the first mode"}
 #: Topics that one note names.
 _MOST_NAMED = 8
 
@@ -41,14 +44,15 @@ def make_summary(
     faults: Sequence[Fault],
     watch: ReplayWatch,
     trace_check: dict[str, Any],
+    bounds: RunBounds,
 ) -> dict[str, Any]:
     """The document; `chains` from `judged_chains`, `recording_name` as the user gave it, `trace_check` from
-    `check_trace.check_document`.
+    `check_trace.check_document`, `bounds` from `run_bounds`.
     """
     tasks = measure_tasks(trace)
     first_fault_ns = min((fault.time_ns for fault in faults), default=None)
     topics = topic_rows(system, trace, recording, timeline, watch.refused_samples, first_fault_ns)
-    chain_rows = [_chain(judged) for judged in chains]
+    chain_rows = [_chain(judged, bounds) for judged in chains]
     fault_rows = fault_outcomes(system, faults, mapping.sensor_to_topic.keys(), watch.decisions)
     until_ns = min((fault.time_ns for fault in faults), default=trace.horizon_ns + 1)
     arbiter = _arbiter(system, trace, faults, watch)
@@ -57,6 +61,8 @@ def make_summary(
         chains=chain_rows,
         faults=fault_rows,
         trace_check=trace_check,
+        violated=violated(bounds),
+        tripped=tripped(bounds),
         losses=Losses(
             damage=recording.damage,
             messages=sum(topic["dropped"] + topic["undecodable"] for topic in topics),
@@ -77,7 +83,7 @@ def make_summary(
         "policy": plan.policy,
         "recording": recording_name,
         "duration_ns": trace.horizon_ns,
-        "tasks": [_task(task, statistics, watch) for task, statistics in zip(system.tasks, tasks, strict=True)],
+        "tasks": [_task(task, one, watch, bounds) for task, one in zip(system.tasks, tasks, strict=True)],
         "chains": chain_rows,
         "topics": topics,
         "pes": [
@@ -88,11 +94,14 @@ def make_summary(
         "detections": [_detections(sensor.name, watch) for sensor in system.sensors if watch.frames[sensor.name]],
         "faults": fault_rows,
         "trace_check": trace_check,
+        "monitors": bounds.monitors,
+        "bounds_exceeded": bounds.exceeded,
+        "bounds_cover_until_ns": bounds.covered_until_ns,
         "notes": _notes(system, chains, mapping, timeline, recording, watch),
     }
 
 
-def _task(task: Any, statistics: TaskStatistics, watch: ReplayWatch) -> dict[str, Any]:
+def _task(task: Any, statistics: TaskStatistics, watch: ReplayWatch, bounds: RunBounds) -> dict[str, Any]:
     return {
         "name": task.name,
         "stage": task.stage,
@@ -111,12 +120,13 @@ def _task(task: Any, statistics: TaskStatistics, watch: ReplayWatch) -> dict[str
         "response_max_ns": statistics.response.max_ns,
         "response_max_is_censored": statistics.largest_is_censored,
         "deadline_ns": task.deadline_ns,
-        "bound_ns": None,
+        **bounds.tasks.get(task.name, _NO_BOUND),
     }
 
 
-def _chain(judged: JudgedChain) -> dict[str, Any]:
+def _chain(judged: JudgedChain, bounds: RunBounds) -> dict[str, Any]:
     chain, measured = judged.chain, judged.measurement
+    known = bounds.chains.get(chain.name, {})
     return {
         "name": chain.name,
         "path": list(chain.path),
@@ -127,14 +137,15 @@ def _chain(judged: JudgedChain) -> dict[str, Any]:
         "repeated": measured.repeated,
         "reaction_max_ns": measured.reaction.max_ns,
         "reaction_limit_ns": chain.max_reaction_ns,
-        "reaction_bound_ns": None,
+        "reaction_bound_ns": known.get("reaction_bound_ns"),
         "latency_p50_ns": measured.latency.p50_ns,
         "latency_p99_ns": measured.latency.p99_ns,
         "latency_max_ns": measured.latency.max_ns,
         "latency_limit_ns": chain.max_latency_ns,
+        "latency_bound_ns": known.get("latency_bound_ns"),
         "data_age_max_ns": measured.data_age.max_ns,
         "data_age_limit_ns": chain.max_data_age_ns,
-        "data_age_bound_ns": None,
+        "data_age_bound_ns": known.get("data_age_bound_ns"),
         "open_reaction_ns": measured.open_reaction_ns,
         "judged_until_ns": judged.until_ns,
     }

@@ -19,7 +19,9 @@ def fault(**changes):
     return {"fault": "camera:front@1s", "recovered_after_ns": 80 * MS, "recovery_limit_ns": 100 * MS} | changes
 
 
-def status_of(*, tasks=None, chains=None, faults=(), losses=None, trace_check=None, arbiter_states=("NOMINAL",)):
+def status_of(
+    *, tasks=None, chains=None, faults=(), losses=None, trace_check=None, arbiter_states=("NOMINAL",), **more
+):
     return run_status(
         tasks=tasks or {},
         chains=[chain()] if chains is None else chains,
@@ -28,6 +30,7 @@ def status_of(*, tasks=None, chains=None, faults=(), losses=None, trace_check=No
         losses=losses or Losses(),
         arbiter_states=arbiter_states,
         after_recording_ns=AFTER_NS,
+        **{"violated": None, "tripped": None} | more,
     )
 
 
@@ -47,6 +50,12 @@ def test_a_trace_that_breaks_a_rule_is_a_defect_before_anything_else():
     status, reason = status_of(tasks={"late": 3}, trace_check=found)
     assert status == "failed"
     assert "the scheduling rules 2 times, first cpu.0 at 3.000 ms: the more urgent job runs" in reason
+
+
+def test_an_exceeded_bound_comes_before_a_miss_and_a_broken_assumption_after_it():
+    assert status_of(tasks={"late": 3}, violated="a #1: too long") == ("bound_violated", "a #1: too long")
+    assert status_of(tasks={"late": 3}, tripped="jitter broke")[0] == "deadline_miss"
+    assert status_of(losses=Losses(messages=2), tripped="jitter broke") == ("assumption_violated", "jitter broke")
 
 
 def test_minimal_risk_is_never_ok_unless_a_fault_was_injected():

@@ -1,0 +1,245 @@
+"""One monitor per assumption: whether a trace kept what the bounds take for granted, job by job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from rt_sched import model
+from rt_sched.analysis.load import LoadTask
+from rt_sched.analysis.propagation import sensor_gap_ns, sensor_streams
+from rt_sched.analysis.resolve import ModeLoad
+from rt_sched.trace.records import DropReason, EventKind, Int64s, JobStatus, Trace
+from rt_sched.units import NS_PER_S, ceil_int
+
+#: Deviations that one monitor names; all are counted.
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """`who` (task, sensor, link or edge) had `value_ns` where `limit_ns` was assumed; `number`: of the job or sample."""
+
+    who: str
+    number: int
+    time_ns: int
+    value_ns: int
+    limit_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Monitor:
+    """What a trace says of assumption `key`: how many values were checked, how many broke it, the first of them.
+
+    `relation`: what every value has to be towards its limit, "at most" or "at least".
+    """
+
+    key: str
+    text: str
+    relation: str
+    checked: int
+    broken: int
+    first: tuple[Deviation, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing broke it."""
+        return self.broken == 0
+
+
+def monitor(mode: ModeLoad, trace: Trace) -> tuple[Monitor, ...]:
+    """All monitors over a trace of the system in this mode, with the tasks, sensors and links of that mode's setup."""
+    watch = _Watch(mode, trace)
+    found = []
+    for key, text, relation, check in watch.checks():
+        checked, deviations = 0, []
+        for many, some in check():
+            checked += many
+            deviations += some
+        deviations.sort(key=lambda one: (one.time_ns, one.who))
+        if checked:
+            found.append(Monitor(key, text, relation, checked, len(deviations), tuple(deviations[:_MOST_NAMED])))
+    return tuple(found)
+
+
+#: How many values were looked at, and those that deviate.
+_Looked = Iterator[tuple[int, list[Deviation]]]
+
+
+class _Watch:
+    """The checks over one trace."""
+
+    def __init__(self, mode: ModeLoad, trace: Trace) -> None:
+        self._mode, self._trace = mode, trace
+        self._tasks: list[LoadTask] = [task for load in mode.loads for task in load.tasks]
+
+    def checks(self) -> tuple[tuple[str, str, str, Callable[[], _Looked]], ...]:
+        """Key, words, relation and check of each."""
+        return (
+            ("execution", "executed time of jobs", "at most", lambda: self._executed(enforced=False)),
+            (
+                "budget",
+                "executed time of jobs with an enforced budget",
+                "at most",
+                lambda: self._executed(enforced=True),
+            ),
+            ("separation", "distance of arrivals", "at least", self._separations),
+            ("jitter", "release after arrival", "at most", self._jitters),
+            ("sensor_rate", "arrivals of samples ahead of their rate", "at most", self._sensor_rates),
+            ("sensor_latency", "deviation of arrival from capture and latency", "at most", self._sensor_latencies),
+            ("sensor_gap", "distance of captures", "at most", self._sensor_gaps),
+            ("suspension", "total wait inside jobs", "at most", self._suspensions),
+            ("sections", "executed time inside critical sections", "at most", self._sections),
+            ("links", "time on the link", "at most", self._transfers),
+            ("queues", "messages lost to full queues", "at most", self._drops),
+        )
+
+    def _of(self, task: LoadTask) -> Int64s:
+        return np.flatnonzero(self._trace.jobs.task == task.index)
+
+    def _found(
+        self, who: str, numbers: Int64s, times_ns: Int64s, values_ns: Int64s, limit_ns: int, *, least: bool = False
+    ) -> tuple[int, list[Deviation]]:
+        wrong = np.flatnonzero(values_ns < limit_ns if least else values_ns > limit_ns)
+        deviations = [
+            Deviation(who, int(numbers[place]), int(times_ns[place]), int(values_ns[place]), limit_ns)
+            for place in wrong
+        ]
+        return len(values_ns), deviations
+
+    def _executed(self, *, enforced: bool) -> _Looked:
+        jobs = self._trace.jobs
+        for task in self._tasks:
+            if task.enforced is enforced:
+                rows = self._of(task)
+                executed = jobs.executed_ns[rows]
+                yield self._found(task.name, jobs.number[rows], jobs.release_ns[rows], executed, task.wcet_ns)
+
+    def _separations(self) -> _Looked:
+        """Distances from the arrivals before; several in a row may be shorter by rounding only."""
+        jobs = self._trace.jobs
+        for task in self._tasks:
+            if not task.message_activated:
+                rows = self._of(task)
+                arrivals = jobs.arrival_ns[rows]
+                least = min(stream.period_ns for stream in task.streams)
+                yield self._found(task.name, jobs.number[rows][1:], arrivals[1:], np.diff(arrivals), least, least=True)
+
+    def _jitters(self) -> _Looked:
+        jobs = self._trace.jobs
+        for task in self._tasks:
+            rows = self._of(task)
+            rows = rows[jobs.release_ns[rows] >= 0]
+            late = jobs.release_ns[rows] - jobs.arrival_ns[rows]
+            yield self._found(task.name, jobs.number[rows], jobs.arrival_ns[rows], late, task.release_jitter_ns)
+
+    def _samples(self) -> Iterator[tuple[int, model.Sensor, Int64s]]:
+        samples = self._trace.samples
+        activating = {edge.sensor for edge in self._mode.setup.edges if self._mode.active[edge.target]}
+        for index, sensor in enumerate(self._mode.system.sensors):
+            rows = np.flatnonzero(samples.sensor == index)
+            if index in activating and len(rows):
+                yield index, sensor, rows
+
+    def _sensor_rates(self) -> _Looked:
+        """How far an arrival may come ahead of the grid that earlier ones define: the width of the declared jitter."""
+        streams = sensor_streams(self._mode.system)
+        samples = self._trace.samples
+        for index, sensor, rows in self._samples():
+            arrivals = samples.arrival_ns[rows]
+            behind = arrivals - np.arange(len(rows)) * streams[index].period_ns
+            ahead = np.maximum.accumulate(behind) - behind
+            limit_ns = streams[index].jitter_ns
+            yield self._found(sensor.name, samples.number[rows], arrivals, ahead, limit_ns)
+
+    def _sensor_latencies(self) -> _Looked:
+        samples = self._trace.samples
+        for _, sensor, rows in self._samples():
+            off = np.abs(samples.arrival_ns[rows] - samples.capture_ns[rows] - sensor.latency_ns)
+            yield self._found(sensor.name, samples.number[rows], samples.arrival_ns[rows], off, sensor.jitter_ns)
+
+    def _sensor_gaps(self) -> _Looked:
+        samples = self._trace.samples
+        for _, sensor, rows in self._samples():
+            captures = np.sort(samples.capture_ns[rows])
+            gaps = np.diff(captures)
+            yield self._found(sensor.name, samples.number[rows][1:], captures[1:], gaps, sensor_gap_ns(sensor))
+
+    def _suspensions(self) -> _Looked:
+        events, jobs = self._trace.events, self._trace.jobs
+        waits = np.flatnonzero(events.kind == EventKind.SUSPEND)
+        for task in self._tasks:
+            if task.suspensions:
+                mine = waits[events.task[waits] == task.index]
+                rows, place = np.unique(events.job[mine], return_inverse=True)
+                total = np.zeros(len(rows), np.int64)
+                np.add.at(total, place, events.value[mine])
+                limit_ns = task.suspension_ns
+                yield self._found(task.name, jobs.number[rows], jobs.arrival_ns[rows], total, limit_ns)
+
+    def _sections(self) -> _Looked:
+        events, jobs, setup = self._trace.events, self._trace.jobs, self._mode.setup
+        longest: dict[tuple[int, int], int] = {}
+        for index, row in enumerate(setup.tasks):
+            for one in row.sections:
+                key = (index, one.resource)
+                longest[key] = max(longest.get(key, 0), one.end_ns - one.start_ns)
+        begun: dict[tuple[int, int], int] = {}
+        kinds = (EventKind.LOCK, EventKind.UNLOCK, EventKind.OWNER_DEAD)
+        for place in np.flatnonzero(np.isin(events.kind, kinds)):
+            job, resource = int(events.job[place]), int(events.value[place])
+            if events.kind[place] == EventKind.LOCK:
+                begun[job, resource] = int(events.time_ns[place])
+                continue
+            start_ns = begun.pop((job, resource), None)
+            if start_ns is None:
+                continue
+            task, end_ns = int(jobs.task[job]), int(events.time_ns[place])
+            limit_ns = longest.get((task, resource), 0)
+            held_ns = end_ns - start_ns
+            if held_ns > limit_ns:
+                held_ns = self._executed_between(job, start_ns, end_ns)
+            number = int(jobs.number[job])
+            wrong = (
+                [Deviation(setup.tasks[task].name, number, start_ns, held_ns, limit_ns)] if held_ns > limit_ns else []
+            )
+            yield 1, wrong
+
+    def _executed_between(self, job: int, start_ns: int, end_ns: int) -> int:
+        slices = self._trace.slices
+        mine = np.flatnonzero((slices.job == job) & (slices.kind == 0))
+        within = np.minimum(slices.end_ns[mine], end_ns) - np.maximum(slices.start_ns[mine], start_ns)
+        return int(np.maximum(within, 0).sum())
+
+    def _transfers(self) -> _Looked:
+        transfers, setup = self._trace.transfers, self._mode.setup
+        for number, edge in enumerate(setup.edges):
+            if edge.link is None:
+                continue
+            link = setup.links[edge.link]
+            rows = np.flatnonzero((transfers.edge == number) & (transfers.delivered_ns >= 0))
+            limit_ns = ceil_int(Fraction(edge.size_bytes * NS_PER_S) / link.bytes_per_s) + link.latency_ns
+            spent = transfers.delivered_ns[rows] - transfers.start_ns[rows]
+            yield self._found(link.name, rows, transfers.start_ns[rows], spent, limit_ns)
+
+    def _drops(self) -> _Looked:
+        """Full queues lose messages, so chains through them may wait longer than their bounds say."""
+        drops, setup = self._trace.drops, self._mode.setup
+        full = np.flatnonzero(np.isin(drops.reason, (DropReason.FULL_OLDEST, DropReason.FULL_NEWEST)))
+        jobs = self._trace.jobs
+        published = int(np.count_nonzero(jobs.status == JobStatus.COMPLETED))
+        wrong = []
+        for place in full:
+            edge = setup.edges[int(drops.edge[place])]
+            who = f"{setup.tasks[edge.target].name}.{edge.input}"
+            wrong.append(Deviation(who, int(drops.message[place]), int(drops.time_ns[place]), 1, 0))
+        yield published, wrong
+
+
+def first_broken(monitors: Sequence[Monitor]) -> Monitor | None:
+    """The monitor that tripped first in time, None when all held."""
+    broken = [one for one in monitors if not one.holds]
+    return min(broken, key=lambda one: one.first[0].time_ns, default=None)

@@ -1,0 +1,91 @@
+"""What a trace shows beside what the analysis allows: every response and chain time against its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rt_sched.analysis.result import ChainResult, ModeResult, Quantity
+from rt_sched.trace.chains import ChainMeasurement
+from rt_sched.trace.records import EventKind, JobStatus, Trace
+
+_CHANGES = (EventKind.TASK_REMOVED, EventKind.TASK_ADDED, EventKind.FREQUENCY)
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """`who` (a task or chain) took `value_ns`, more than its bound. `quantity`: response, or that of a chain.
+
+    `number`: of the job, or of the sample behind the chain's output; `time_ns`: its arrival or the output.
+    """
+
+    who: str
+    quantity: str
+    number: int
+    time_ns: int
+    value_ns: int
+    bound_ns: int
+
+
+def bounds_end_ns(trace: Trace) -> int:
+    """Until when a run operates in the mode that it began in: the first change of tasks or frequencies, or its end."""
+    changes = trace.events.time_ns[np.isin(trace.events.kind, _CHANGES)]
+    return int(changes.min(initial=trace.horizon_ns + 1))
+
+
+def exceeded_responses(trace: Trace, mode: ModeResult) -> list[Exceeded]:
+    """Jobs whose response exceeds their task's bound; one that was not finished counts with what it had waited.
+
+    Jobs that were lost, aborted or skipped have no response. Jobs that arrive, or are still there, after the first
+    change of mode or frequency are left out.
+    """
+    jobs, until_ns = trace.jobs, bounds_end_ns(trace)
+    bounds = np.full(len(trace.task_names), np.iinfo(np.int64).max)
+    for task in mode.tasks:
+        if task.bound is not None:
+            bounds[trace.task_names.index(task.task)] = task.bound.value_ns
+    finished = np.equal(jobs.status, JobStatus.COMPLETED)
+    waiting = np.equal(jobs.status, JobStatus.UNFINISHED)
+    end_ns = np.where(finished, jobs.finish_ns, min(trace.horizon_ns, until_ns))
+    response_ns = end_ns - jobs.arrival_ns
+    counts = (finished & (jobs.finish_ns < until_ns)) | (waiting & (jobs.arrival_ns < until_ns))
+    over = np.flatnonzero(counts & (response_ns > bounds[jobs.task]))
+    return [
+        Exceeded(
+            trace.task_names[jobs.task[row]],
+            "response",
+            int(jobs.number[row]),
+            int(jobs.arrival_ns[row]),
+            int(response_ns[row]),
+            int(bounds[jobs.task[row]]),
+        )
+        for row in over
+    ]
+
+
+def exceeded_chains(
+    results: Sequence[ChainResult], measured: Mapping[str, ChainMeasurement], until_ns: int
+) -> list[Exceeded]:
+    """Outputs that come later than their chain's bounds allow, before `until_ns`."""
+    found = []
+    for result in results:
+        one = measured.get(result.chain)
+        if one is None:
+            continue
+        seen_ns = np.searchsorted(np.maximum.accumulate(one.sample_number), one.latency_sample_number)
+        reflected_ns = one.output_ns[np.minimum(seen_ns, len(one.output_ns) - 1)] if len(one.output_ns) else seen_ns
+        rows = (
+            (Quantity.REACTION, result.reaction, one.reaction_ns, one.latency_sample_number, reflected_ns),
+            (Quantity.LATENCY, result.latency, one.latency_ns, one.latency_sample_number, reflected_ns),
+            (Quantity.DATA_AGE, result.data_age, one.data_age_ns, one.sample_number, one.output_ns),
+        )
+        for quantity, bound, values, numbers, times in rows:
+            if bound is None:
+                continue
+            found += [
+                Exceeded(result.chain, quantity.value, int(numbers[i]), int(times[i]), int(values[i]), bound.value_ns)
+                for i in np.flatnonzero((values > bound.value_ns) & (times < until_ns))
+            ]
+    return found

@@ -1,0 +1,99 @@
+"""The analysis beside a run: bounds of the plan that ran, monitors of what they assume, and what exceeded them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rt_sched.app.judged_chains import JudgedChain
+from rt_sched.model import Plan, System
+from rt_sched.trace.records import Trace
+from rt_sched.units import format_ms
+
+#: Exceeded bounds that a summary lists.
+_MOST_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RunBounds:
+    """`tasks`, `chains`: rows by name, each with its bounds and where they come from. `monitors`, `exceeded`: rows.
+
+    `covered_until_ns`: the first change of mode or frequency, None when the bounds cover the whole run.
+    """
+
+    tasks: dict[str, dict[str, Any]]
+    chains: dict[str, dict[str, Any]]
+    monitors: list[dict[str, Any]]
+    exceeded: list[dict[str, Any]]
+    covered_until_ns: int | None
+
+
+def run_bounds(system: System, plan: Plan, trace: Trace, chains: Sequence[JudgedChain]) -> RunBounds:
+    """Bounds of the mode in which the run began, and the trace beside them."""
+    from rt_sched.analysis.analyze import analyze_mode
+    from rt_sched.analysis.monitors import monitor
+    from rt_sched.analysis.observed import bounds_end_ns, exceeded_chains, exceeded_responses
+    from rt_sched.analysis.resolve import mode_loads
+
+    load = mode_loads(system, plan)[0]
+    mode = analyze_mode(load, search_witnesses=False)
+    until_ns = bounds_end_ns(trace)
+    exceeded = exceeded_responses(trace, mode)
+    for judged in chains:
+        limit_ns = until_ns if judged.until_ns is None else min(until_ns, judged.until_ns)
+        mine = [one for one in mode.chains if one.chain == judged.chain.name]
+        exceeded += exceeded_chains(mine, {judged.chain.name: judged.measurement}, limit_ns)
+    return RunBounds(
+        tasks={
+            one.task: {
+                "bound_ns": None if one.bound is None else one.bound.value_ns,
+                "bound_method": None if one.bound is None else one.bound.method,
+                "bound_missing": one.reason if one.bound is None else None,
+            }
+            for one in mode.tasks
+        },
+        chains={
+            one.chain: {
+                f"{name}_bound_ns": None if bound is None else bound.value_ns
+                for name, bound in (("reaction", one.reaction), ("latency", one.latency), ("data_age", one.data_age))
+            }
+            for one in mode.chains
+        },
+        monitors=[
+            {
+                "assumption": one.key,
+                "text": f"{one.text}: {one.relation} what is assumed",
+                "holds": one.holds,
+                "checked": one.checked,
+                "broken": one.broken,
+                "first": [asdict(deviation) for deviation in one.first],
+            }
+            for one in monitor(load, trace)
+        ],
+        exceeded=[asdict(one) for one in exceeded[:_MOST_LISTED]],
+        covered_until_ns=None if until_ns > trace.horizon_ns else until_ns,
+    )
+
+
+def tripped(bounds: RunBounds) -> str | None:
+    """The first assumption that did not hold, in words with the job or sample that broke it; None when all held."""
+    broken = [one for one in bounds.monitors if not one["holds"]]
+    if not broken:
+        return None
+    worst = min(broken, key=lambda one: one["first"][0]["time_ns"])
+    first = worst["first"][0]
+    where = f"{first['who']} #{first['number']} at {format_ms(first['time_ns'])} ms"
+    values = f"{format_ms(first['value_ns'])} ms, assumed was {format_ms(first['limit_ns'])} ms"
+    others = f"; {len(broken) - 1} more assumptions broke" if len(broken) > 1 else ""
+    return f"assumption {worst['assumption']} broke {worst['broken']} times, first {where}: {values}{others}"
+
+
+def violated(bounds: RunBounds) -> str | None:
+    """The first bound that was exceeded, in words; None when there is none, or when an assumption broke."""
+    if not bounds.exceeded or tripped(bounds) is not None:
+        return None
+    first = min(bounds.exceeded, key=lambda one: int(one["time_ns"]))
+    quantity = first["quantity"].replace("_", " ")
+    values = f"{format_ms(first['value_ns'])} ms is over its bound of {format_ms(first['bound_ns'])} ms"
+    return f"{first['who']} #{first['number']}: {quantity} of {values} although every assumption held"
