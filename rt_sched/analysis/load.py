@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from rt_sched.analysis.fixed_points import Timing
-from rt_sched.model import Policy, Processor
+from rt_sched.model import ArrivalCurve, Policy, Processor
 from rt_sched.trace.setup import ProcessorRow
 
 
@@ -14,11 +14,20 @@ from rt_sched.trace.setup import ProcessorRow
 class Stream:
     """Arrivals that lie up to `jitter_ns` behind the points of a grid whose points are at least `period_ns` apart.
 
-    At most ceil((length + jitter_ns) / period_ns) of them fall into a half-open interval of this length.
+    At most ceil((length + jitter_ns) / period_ns) of them fall into a half-open interval of this length. A `curve`,
+    where given, says how many do instead; `period_ns` is then their mean separation, rounded down.
     """
 
     period_ns: int
     jitter_ns: int = 0
+    curve: ArrivalCurve | None = None
+
+    @property
+    def rate(self) -> Fraction:
+        """Arrivals a nanosecond in the long run."""
+        if self.curve is not None:
+            return Fraction(self.curve.steps[-1][1], self.curve.horizon_ns)
+        return Fraction(1, self.period_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,7 @@ class LoadTask:
     @property
     def load(self) -> Fraction:
         """Share of one core."""
-        return sum((Fraction(self.cost_ns, stream.period_ns) for stream in self.streams), Fraction(0))
+        return sum((self.cost_ns * stream.rate for stream in self.streams), Fraction(0))
 
     def timing(self) -> Timing:
         """The task with its one stream, jitter of arrival and release together. Raises ValueError for several."""

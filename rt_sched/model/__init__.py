@@ -38,10 +38,12 @@ from rt_sched.model.task import (
     Sporadic,
     Task,
 )
+from rt_sched.model.task_set import ArrivalCurve, SetTask, TaskSet
 
 __all__ = [
     "Activation",
     "ArrivalClock",
+    "ArrivalCurve",
     "Budget",
     "Calibration",
     "CauseEffectChain",
@@ -83,12 +85,14 @@ __all__ = [
     "Scheduling",
     "Sensor",
     "SensorKind",
+    "SetTask",
     "SharedResource",
     "Sporadic",
     "Suspension",
     "System",
     "TableEntry",
     "Task",
+    "TaskSet",
     "TimeSlice",
     "Trigger",
 ]

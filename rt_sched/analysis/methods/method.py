@@ -43,11 +43,11 @@ class Need:
     instead: str | None
 
 
-def refusal_by(name: str, needs: Sequence[Need]) -> Callable[[ProcessorLoad], Refusal | None]:
-    """A `refuse` that names the first need that does not hold."""
+def refusal_by(name: str, needs: Sequence[Need], *, curves: bool = False) -> Callable[[ProcessorLoad], Refusal | None]:
+    """A `refuse` that names the first need that does not hold. Few methods take arrival `curves`; all others refuse."""
 
     def refuse(load: ProcessorLoad) -> Refusal | None:
-        for need in needs:
+        for need in needs if curves else (NO_CURVES, *needs):
             reason = need.holds(load)
             if reason is not None:
                 return Refusal(name, reason, need.instead)
@@ -61,6 +61,15 @@ def first_task(load: ProcessorLoad, wrong: Callable[[LoadTask], bool], text: Cal
     return next((text(task) for task in load.tasks if wrong(task)), None)
 
 
+#: Arrivals are periodic or sporadic, with or without jitter.
+NO_CURVES = Need(
+    lambda load: first_task(
+        load,
+        lambda t: any(stream.curve is not None for stream in t.streams),
+        lambda t: f"the arrivals of task {t.name} are given by a curve",
+    ),
+    "fp_curve_response_time, edf_curve_response_time or fifo_curve_response_time",
+)
 #: One core serves the queue.
 ONE_CORE = Need(
     lambda load: None if load.row.cores == 1 else f"{load.row.cores} cores serve one queue",
