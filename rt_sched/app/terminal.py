@@ -106,6 +106,7 @@ class Terminal:
             self._out.print(_found_line(summary))
         if summary["arbiter"]["state_time_ns"]:
             self._out.print(_arbiter_line(summary["arbiter"]))
+        self._out.print(_assumptions_line(summary))
         for note in summary["notes"]:
             self._out.print(Text(f"note: {note}", style="yellow"))
         self._out.print(_verdict(summary, result.wall_s))
@@ -187,26 +188,19 @@ def _over(value_ns: int | None, limit_ns: int | None) -> str:
 
 
 def _chain_table(summary: Mapping[str, Any]) -> Table:
+    kinds = ("reaction", "latency", "data_age")
+    columns = [(f"{kind.replace('_', ' ')} max", "bound", "limit") for kind in kinds]
     table = _columns(
         Table(title="Chains (ms)", title_justify="left", box=None, pad_edge=False),
         ("chain",),
-        ("outputs", "reaction max", "limit", "latency p50", "latency max", "limit", "data age max", "limit"),
+        ("outputs", *(header for group in columns for header in group)),
     )
     for chain in summary["chains"]:
         row = [Text(chain["name"]), Text(str(chain["outputs"]))]
-        row.append(
-            Text(format_ms(chain["reaction_max_ns"]), style=_over(chain["reaction_max_ns"], chain["reaction_limit_ns"]))
-        )
-        row.append(Text(format_ms(chain["reaction_limit_ns"], 0)))
-        row.append(Text(format_ms(chain["latency_p50_ns"])))
-        row.append(
-            Text(format_ms(chain["latency_max_ns"]), style=_over(chain["latency_max_ns"], chain["latency_limit_ns"]))
-        )
-        row.append(Text(format_ms(chain["latency_limit_ns"], 0)))
-        row.append(
-            Text(format_ms(chain["data_age_max_ns"]), style=_over(chain["data_age_max_ns"], chain["data_age_limit_ns"]))
-        )
-        row.append(Text(format_ms(chain["data_age_limit_ns"], 0)))
+        for kind in kinds:
+            value, bound, limit = (chain[f"{kind}_{part}_ns"] for part in ("max", "bound", "limit"))
+            row += [Text(format_ms(value), style=_over(value, limit) or _over(value, bound))]
+            row += [Text(format_ms(bound), style="dim"), Text(format_ms(limit, 0))]
         table.add_row(*row)
     return table
 
@@ -215,7 +209,7 @@ def _task_table(summary: Mapping[str, Any]) -> Table:
     table = _columns(
         Table(title="Tasks (response in ms)", title_justify="left", box=None, pad_edge=False),
         ("task", "runs on"),
-        ("jobs", "misses", "drops", "p99", "max", "deadline"),
+        ("jobs", "misses", "drops", "p99", "max", "bound", "deadline"),
     )
     for task in summary["tasks"]:
         if not task["jobs"]:
@@ -227,7 +221,8 @@ def _task_table(summary: Mapping[str, Any]) -> Table:
             Text(str(task["misses"]), style="red" if task["misses"] else ""),
             Text(str(task["drops"]), style="yellow" if task["drops"] else ""),
             format_ms(task["response_p99_ns"]),
-            format_ms(task["response_max_ns"]),
+            Text(format_ms(task["response_max_ns"]), style=_over(task["response_max_ns"], task["bound_ns"])),
+            Text(format_ms(task["bound_ns"]), style="dim"),
             format_ms(task["deadline_ns"]),
         )
     return table
@@ -244,6 +239,19 @@ def _topic_table(summary: Mapping[str, Any]) -> Table:
     for topic in summary["topics"]:
         table.add_row(Text(topic["name"]), Text(topic["sensor"] or "–"), *(str(topic[key]) for key in counts))
     return table
+
+
+def _assumptions_line(summary: Mapping[str, Any]) -> Text:
+    """Whether the assumptions behind the bounds held, and what exceeded a bound."""
+    broken = [one["assumption"] for one in summary["monitors"] if not one["holds"]]
+    exceeded = len(summary["bounds_exceeded"])
+    checked = sum(one["checked"] for one in summary["monitors"])
+    if broken:
+        text, style = f"broken: {', '.join(broken)}; the bounds do not cover this run", "yellow"
+    else:
+        text, style = f"all {len(summary['monitors'])} held ({checked} values)", "green"
+    over = f"{exceeded} bounds exceeded" if exceeded else "no bound exceeded"
+    return Text("assumptions  ").append(text, style=style).append(f"; {over}", style="red" if exceeded else "")
 
 
 def _found_line(summary: Mapping[str, Any]) -> Text:

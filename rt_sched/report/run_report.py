@@ -103,6 +103,8 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
         "chain_cards": chain_cards(data.chains, notes),
         "tasks": task_list,
         "censored": any(t.censored for t in task_list),
+        "monitors": list(summary.get("monitors") or ()),
+        "exceeded": list(summary.get("bounds_exceeded") or ()),
         "extra_counts": _present(task_list, ("skipped", "without_data", "aborted", "lost", "unfinished")),
         "open_cards": cards[:OPEN_HISTOGRAMS],
         "folded_cards": cards[OPEN_HISTOGRAMS:],

@@ -130,6 +130,24 @@ def test_a_bound_is_printed_where_there_is_one(report_with: Any) -> None:
     assert next(r for r in page.cells_of("fuse") if len(r) == 11)[9] == "12.35"
 
 
+def test_assumptions_that_broke_and_bounds_that_were_exceeded_are_named(report_with: Any) -> None:
+    report = report_with()
+    deviation = {"who": "imu<b>", "number": 7, "time_ns": 40 * MS, "value_ns": 3 * MS, "limit_ns": 2 * MS}
+    held = {"assumption": "jitter", "text": "release after arrival: at most what is assumed", "holds": True}
+    monitors = [
+        held | {"checked": 12, "broken": 0, "first": []},
+        held | {"assumption": "sensor_rate", "holds": False, "checked": 9, "broken": 2, "first": [deviation]},
+    ]
+    over = {"who": "fuse", "quantity": "response", "number": 3, "time_ns": 0, "value_ns": 9 * MS, "bound_ns": 8 * MS}
+    summary = {**report.summary, "monitors": monitors, "bounds_exceeded": [over]}
+    page = Page(render_run_report(replace(report, summary=summary)))
+    assert page.cells_of("jitter")[0][2:] == ["12", "0", "–"]
+    row = page.cells_of("sensor rate")[0]
+    assert row[2:4] == ["9", "2"]
+    assert row[4].startswith("imu<b> #7 at 40") and row[4].endswith("3.00, assumed 2.00")
+    assert "fuse #3 (response 9.00, bound 8.00)" in page.text
+
+
 def test_chain_table_states_maxima_and_limits(page: Page, quad_report: Any) -> None:
     brake = quad_report.chains[0]
     row = next(r for r in page.rows if r and r[0].startswith("brake_front_wide"))
