@@ -24,7 +24,9 @@ _TIMES = {
     "cluster": ("1ms", "8ms"),
     "imu": ("20us", "100us"),
     "fuse": ("300us", "4ms"),
-    "decide": ("50us", "500us"),
+    "understand": ("50us", "500us"),
+    "plan": ("20us", "300us"),
+    "control": ("20us", "200us"),
     "backup": ("1ms", "17ms"),
     "arbiter": ("20us", "100us"),
 }
@@ -79,7 +81,7 @@ def _lines(name: str, path: str, chosen: ChosenTopics) -> Iterable[str]:
     for sensor in cameras:
         yield from _camera_tasks(sensor)
     for sensor in lidars:
-        yield from _lidar_tasks(sensor)
+        yield from _lidar_tasks(sensor, imus)
     for sensor in imus:
         yield from _task(
             f"imu_{sensor.name}",
@@ -98,7 +100,7 @@ def _lines(name: str, path: str, chosen: ChosenTopics) -> Iterable[str]:
     if cameras or lidars:
         yield ""
         backup = ", backup: backup" if lidars else ""
-        yield f"safety: {{arbiter: arbiter, primary: decide{backup}}}"
+        yield f"safety: {{arbiter: arbiter, primary: control{backup}}}"
 
 
 def _sensor_lines(sensor: FoundSensor) -> Iterable[str]:
@@ -144,7 +146,7 @@ def _camera_tasks(sensor: FoundSensor) -> Iterable[str]:
     )
 
 
-def _lidar_tasks(sensor: FoundSensor) -> Iterable[str]:
+def _lidar_tasks(sensor: FoundSensor, imus: Sequence[FoundSensor]) -> Iterable[str]:
     name, device = sensor.name, sensor.device
     yield from _task(
         f"pre_{name}",
@@ -152,6 +154,8 @@ def _lidar_tasks(sensor: FoundSensor) -> Iterable[str]:
         f"{device}.cpu",
         "lidar_pre",
         [("points", name)],
+        activation="{on: points}" if imus else None,
+        looked_at=[("ego", f"imu_{imus[0].name}")] if imus else [],
         parameters=f"sensor: {name}",
     )
     yield from _task(
@@ -180,9 +184,18 @@ def _decision_tasks(
         read=True,
         parameters=", ".join(parameters),
     )
-    decide = [("objects", "fuse")]
-    yield from _task("decide", "pipelines.decision:Brake", "orin-1.cpu", "decide", decide)
-    commands = [("primary", "decide")]
+    yield from _task(
+        "understand",
+        "pipelines.understanding:Understand",
+        "orin-1.cpu",
+        "understand",
+        [("objects", "fuse")],
+        activation="{on: objects}" if imus else None,
+        looked_at=[("ego", f"imu_{imus[0].name}")] if imus else [],
+    )
+    yield from _task("plan", "pipelines.planning:Plan", "orin-1.cpu", "plan", [("situation", "understand")])
+    yield from _task("control", "pipelines.control:Control", "orin-1.cpu", "control", [("plan", "plan")])
+    commands = [("primary", "control")]
     if lidars:
         yield from _task(
             "backup",
@@ -213,10 +226,12 @@ def _task(
     *,
     activation: str | None = None,
     read: bool = False,
+    looked_at: Sequence[tuple[str, str]] = (),
     parameters: str = "",
     remark: str = "",
 ) -> Iterable[str]:
-    """`read`: the inputs are only read, and may be empty, when the task's own clock activates it."""
+    """`looked_at`: inputs that are only read, and may be empty, when something else activates the task. `read`: all
+    `inputs` are like that."""
     bcet, wcet = _TIMES[kind]
     yield f"  {name}:"
     yield f"    stage: {stage}"
@@ -224,8 +239,10 @@ def _task(
     if activation:
         yield f"    activation: {activation}"
     yield "    inputs:"
-    for port, source in inputs:
-        yield f"      {port}: {{from: {source}, edge: latest, required: false}}" if read else f"      {port}: {source}"
+    for port, source in () if read else inputs:
+        yield f"      {port}: {source}"
+    for port, source in (*inputs, *looked_at) if read else looked_at:
+        yield f"      {port}: {{from: {source}, edge: latest, required: false}}"
     yield f"    execution: {{bcet: {bcet}, wcet: {wcet}}}{remark}"
     if parameters:
         yield f"    parameters: {{{parameters}}}"
@@ -234,7 +251,7 @@ def _task(
 def _chains(
     cameras: Sequence[FoundSensor], lidars: Sequence[FoundSensor], imus: Sequence[FoundSensor]
 ) -> Iterable[tuple[str, tuple[str, ...]]]:
-    end = ("fuse", "decide", "arbiter")
+    end = ("fuse", "understand", "plan", "control", "arbiter")
     for camera in cameras:
         name = camera.name
         yield f"brake_from_{name}", (name, f"pre_{name}", f"infer_{name}", f"post_{name}", *end)
