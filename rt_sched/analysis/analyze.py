@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rt_sched import model
 from rt_sched.analysis.assumptions import assumptions_of
 from rt_sched.analysis.chains import chain_results
 from rt_sched.analysis.engine import TaskBound, mode_bounds
 from rt_sched.analysis.load import ProcessorLoad
+from rt_sched.analysis.load_tests import TestResult, tests_of
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.result import (
@@ -62,19 +64,22 @@ def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_
     ]
     witnesses = find_witnesses(mode, bounds, open_tasks) if search_witnesses else {}
     place = {task.index: load for load in mode.loads for task in load.tasks}
-    tests = {load.processor.name: _tests(mode, load, bounds) for load in mode.loads}
+    tests = {load.processor.name: _tests(load, bounds) for load in mode.loads}
     tasks = tuple(
         _task_result(mode.name, place[i], bounds[i], witnesses.get(i), tests[place[i].processor.name])
         for i in sorted(bounds)
     )
     processors = tuple(
-        ProcessorResult(load.processor.name, mode.name, load.policy.value, _load(load, bounds), tests[load.processor.name])
+        ProcessorResult(
+            load.processor.name, mode.name, load.policy.value, _load(load, bounds), tests[load.processor.name]
+        )
         for load in mode.loads
         if load.tasks
     )
     chains = chain_results(mode, bounds)
     limited = [one.verdict for one in chains if one.limits_ns]
-    verdict = worst_verdict([*(one.verdict for one in tasks), *limited])
+    overloaded = [one[1] for found in tests.values() for one in found if one[1] is Verdict.UNSCHEDULABLE]
+    verdict = worst_verdict([*(one.verdict for one in tasks), *limited, *overloaded])
     return ModeResult(mode.name, verdict, tasks, processors, chains)
 
 
@@ -83,10 +88,24 @@ def _load(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[int, int]:
     return total.numerator, total.denominator
 
 
-def _task_result(mode: str, load: ProcessorLoad, one: TaskBound, witness: Witness | None) -> TaskResult:
+def _tests(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[TestResult, ...]:
+    """Tests of a processor as a whole; none where some arrivals have no bound."""
+    found = [bounds[task.index] for task in load.tasks]
+    if any(one.lost for one in found):
+        return ()
+    present = replace(load, tasks=tuple(one.task for one in found if one.task.streams))
+    return tests_of(present)
+
+
+def _task_result(
+    mode: str, load: ProcessorLoad, one: TaskBound, witness: Witness | None, tests: Sequence[TestResult]
+) -> TaskResult:
     task, bound = one.task, one.bound
+    proof = next((f"{name}: {text}" for name, verdict, text in tests if verdict is Verdict.SCHEDULABLE), None)
     if bound is not None and bound.value_ns <= task.deadline_ns:
         verdict, reason = Verdict.SCHEDULABLE, "the bound is within the deadline"
+    elif proof is not None:
+        verdict, reason = Verdict.SCHEDULABLE, proof
     elif witness is not None:
         verdict, reason = Verdict.UNSCHEDULABLE, f"a legal run misses: {witness.how}"
     elif bound is None:

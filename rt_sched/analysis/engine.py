@@ -33,7 +33,8 @@ class TaskBound:
     """What was found for one task: the least bound of all applicable methods, or why there is none.
 
     `streams`: its arrivals, with their delay behind the instants of sensor or clock; () when they have no bound.
-    `refusals`: methods for its processor that do not apply. `unbounded`: no bound exists.
+    `refusals`: methods for its processor that do not apply. `unbounded`: no bound exists. `lost`: arrivals of it, or of
+    another task of its processor, have no bound.
     """
 
     task: LoadTask
@@ -42,6 +43,7 @@ class TaskBound:
     streams: tuple[MessageStream, ...]
     refusals: tuple[Refusal, ...]
     unbounded: bool = False
+    lost: bool = False
 
 
 def mode_bounds(mode: ModeLoad, methods: Sequence[Method]) -> dict[int, TaskBound]:
@@ -122,7 +124,7 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
         one = best.get(task.index, nothing)
         streams = arrivals[task.index]
         known = () if isinstance(streams, str) else streams
-        results.append(TaskBound(task, one.bound, one.reason, known, tuple(refusals), one.unbounded))
+        results.append(TaskBound(task, one.bound, one.reason, known, tuple(refusals), one.unbounded, bool(lost)))
     return results
 
 

@@ -49,7 +49,9 @@ class LoadTask:
     preempts, `last_region_ns`: the last such part; 1 when it can be preempted anywhere. `suspension_ns`,
     `suspensions`: the most that a job waits in total, in so many segments. `low_wcet_ns`: C_LO of a HI task.
     `enforced`: whether a budget bounds it; `throttled_beyond`: whether a throttled job may need more than one budget.
-    `message_activated`: whether messages, not the clock, make its jobs arrive.
+    `message_activated`: whether messages, not the clock, make its jobs arrive. `rate_hz`: exact, of a timed task; that
+    of its stream is rounded up. `sheds`: whether some of its work may be left out by a budget, at a deadline, or
+    because an input is missing.
     `blocking`: by sections of less urgent tasks; None where no bound exists, for `unblockable` reason.
     """
 
@@ -75,6 +77,8 @@ class LoadTask:
     enforced: bool = False
     throttled_beyond: bool = False
     message_activated: bool = False
+    rate_hz: Fraction | None = None
+    sheds: bool = False
 
     @property
     def cost_ns(self) -> int:

@@ -14,7 +14,7 @@ from rt_sched.analysis.locking import LockTerms, lock_terms
 from rt_sched.lowering import lower
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.trace.records import SampleTable
-from rt_sched.trace.setup import OverrunAction, Policy, ProcessorRow, Setup, TaskRow
+from rt_sched.trace.setup import DeadlineAction, OverrunAction, Policy, ProcessorRow, Setup, TaskRow
 
 #: The name of the one mode of a system that declares none.
 NOMINAL = "nominal"
@@ -73,7 +73,9 @@ def _mode_load(name: str, system: model.System, plan: model.Plan, present: froze
     for number, row in enumerate(setup.processors):
         tasks = sorted(
             (
-                _with_locks(_load_task(index, task, row, best, system.tasks[index]), row, locks[index])
+                _with_locks(
+                    _load_task(index, task, row, best, system.tasks[index], not system.modes), row, locks[index]
+                )
                 for index, (task, best) in enumerate(zip(setup.tasks, shortest.tasks, strict=True))
                 if task.processor == number and active[index]
             ),
@@ -83,7 +85,10 @@ def _mode_load(name: str, system: model.System, plan: model.Plan, present: froze
     return ModeLoad(name, system, plan, setup, active, tuple(loads))
 
 
-def _load_task(index: int, row: TaskRow, processor: ProcessorRow, best: TaskRow, task: model.Task) -> LoadTask:
+def _load_task(
+    index: int, row: TaskRow, processor: ProcessorRow, best: TaskRow, task: model.Task, fixed_offsets: bool
+) -> LoadTask:
+    """`fixed_offsets`: whether tasks exist from the start on; after a change of mode they arrive relative to that."""
     executed_ns = _longest_executed_ns(row)
     region_ns, last_ns = _regions_ns(row, processor, executed_ns)
     periodic = isinstance(task.activation, model.Periodic)
@@ -97,7 +102,7 @@ def _load_task(index: int, row: TaskRow, processor: ProcessorRow, best: TaskRow,
         streams=(Stream(row.separation_ns or 1),) if row.timed else (),
         release_jitter_ns=row.jitter_ns,
         overhead_ns=_overhead_ns(row, processor),
-        offset_ns=row.offset_ns if periodic else None,
+        offset_ns=row.offset_ns if periodic and fixed_offsets else None,
         region_ns=region_ns,
         last_region_ns=last_ns,
         suspension_ns=sum(one.max_ns for one in row.suspensions),
@@ -109,6 +114,10 @@ def _load_task(index: int, row: TaskRow, processor: ProcessorRow, best: TaskRow,
         and row.overrun_action is OverrunAction.THROTTLE
         and _demand_ns(row) > row.budget_ns,
         message_activated=not row.timed,
+        rate_hz=row.rate_hz,
+        sheds=row.deadline_action is not DeadlineAction.CONTINUE
+        or (row.budget_ns is not None and row.overrun_action is not OverrunAction.LOG)
+        or any(given.required for given in task.inputs),
     )
 
 

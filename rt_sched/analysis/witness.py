@@ -1,50 +1,107 @@
-"""A legal run that misses a deadline, found and replayed by the scheduling kernel."""
+"""Legal runs that miss deadlines, found and replayed by the scheduling kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from rt_sched import model
+from rt_sched.analysis.critical_runs import critical_run
 from rt_sched.analysis.engine import TaskBound
+from rt_sched.analysis.load import ProcessorLoad
+from rt_sched.analysis.methods.offsets import MOST_CYCLES, OFFSET_SIMULATION, hyperperiod_ns
 from rt_sched.analysis.resolve import ModeLoad
 from rt_sched.analysis.result import Witness
 from rt_sched.lowering import lower
+from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.nominal_samples import nominal_samples
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.sim import Simulation
 
 #: Longest run that is tried, in periods of the slowest task, and in jobs.
 _PERIODS, _MOST_JOBS = 20, 200_000
+#: Most tasks for which a run of their own is tried, and jobs in each such run.
+_MOST_RUNS, _RUN_JOBS = 64, 50_000
 
 
 def find_witnesses(mode: ModeLoad, bounds: Mapping[int, TaskBound], open_tasks: Sequence[int]) -> dict[int, Witness]:
     """For those of `open_tasks` that miss in the tried runs: the first miss seen."""
+    witnesses: dict[int, Witness] = {}
     if not open_tasks:
-        return {}
+        return witnesses
+    for how, given in _runs(mode, bounds, open_tasks, witnesses):
+        for index, witness in _misses(how, given, open_tasks).items():
+            witnesses.setdefault(index, witness)
+        if len(witnesses) == len(open_tasks):
+            break
+    return witnesses
+
+
+def _runs(
+    mode: ModeLoad, bounds: Mapping[int, TaskBound], open_tasks: Sequence[int], found: Mapping[int, Witness]
+) -> Iterator[tuple[str, MachineInput]]:
+    """The nominal run, then one for every task that has not missed yet."""
     slowest_ns = max((task.separation_ns for task in mode.system.tasks), default=1)
     rate = sum(1 / task.separation_ns for task in mode.system.tasks)
-    horizon_ns = min(_PERIODS * slowest_ns, int(_MOST_JOBS / rate) + 1)
-    machine = lower(
+    place = {task.index: load for load in mode.loads for task in load.tasks}
+    longest_ns = max([_PERIODS * slowest_ns, *(_repeats_ns(place[i]) for i in open_tasks if _is_followed(bounds[i]))])
+    nominal = _nominal(mode, min(longest_ns, int(_MOST_JOBS / rate) + 1))
+    yield "all jobs need their worst case, sensors deliver nominally", nominal
+    if mode.system.modes:
+        return
+    free = [isinstance(task.activation, model.Sporadic) for task in mode.system.tasks]
+    for index in open_tasks[:_MOST_RUNS]:
+        load, one = place[index], bounds[index]
+        if index in found or load.policy not in (model.Policy.FIXED_PRIORITY, model.Policy.EDF):
+            continue
+        reach_ns = 0 if one.bound is None else 4 * one.bound.value_ns + 4 * (one.bound.window_ns or 0)
+        longest_ns = max(reach_ns, _PERIODS * slowest_ns) + one.task.deadline_ns
+        given = _nominal(mode, min(longest_ns, int(_RUN_JOBS / rate) + 1))
+        how = f"tasks of {load.processor.name} are released together, where {one.task.name} waits longest"
+        present = replace(load, tasks=tuple(bounds[task.index].task for task in load.tasks))
+        yield how, critical_run(given, free, present, one.task, one.bound)
+
+
+def _is_followed(one: TaskBound) -> bool:
+    return one.bound is not None and one.bound.method == OFFSET_SIMULATION.name
+
+
+def _repeats_ns(load: ProcessorLoad) -> int:
+    """Until when a run of periodic tasks has shown every response that it ever will."""
+    last_ns = max(task.offset_ns or 0 for task in load.tasks) + max(task.deadline_ns for task in load.tasks)
+    return last_ns + MOST_CYCLES * hyperperiod_ns(load)
+
+
+def _nominal(mode: ModeLoad, horizon_ns: int) -> MachineInput:
+    """All jobs need their worst case; a mode that is not the first is entered at the begin."""
+    modes = mode.system.modes
+    later = bool(modes) and mode.name != modes[0].name
+    return lower(
         mode.system,
         mode.plan,
         nominal_samples(mode.system, horizon_ns),
         horizon_ns=horizon_ns,
         execution=Execution.WCET,
+        mode_changes=(model.ModeChange(0, mode.name),) if later else (),
     )
-    simulation = Simulation(machine)
+
+
+def _misses(how: str, given: MachineInput, tasks: Sequence[int]) -> dict[int, Witness]:
+    """The first miss of each of these tasks in a run."""
+    simulation = Simulation(given)
     simulation.run()
     jobs = simulation.trace().jobs
-    end = np.where(jobs.finish_ns >= 0, jobs.finish_ns, horizon_ns)
-    late = (end > jobs.deadline_ns) & (jobs.deadline_ns <= horizon_ns)
+    horizon_ns = given.horizon_ns
     witnesses = {}
-    for index in open_tasks:
-        mine = np.flatnonzero(late & (jobs.task == index))
+    for index in tasks:
+        mine = np.flatnonzero(jobs.missed & (jobs.task == index))
         if len(mine):
             first = int(mine[0])
             finish_ns = int(jobs.finish_ns[first])
             witnesses[index] = Witness(
-                "all jobs need their worst case, sensors deliver nominally",
+                how,
                 int(jobs.number[first]),
                 int(jobs.arrival_ns[first]),
                 finish_ns if finish_ns >= 0 else None,

@@ -69,8 +69,9 @@ _PROCESSORS = (
 
 @dataclass(frozen=True)
 class Features:
-    """What a system may have."""
+    """What a system may have. `dense`: hardly anything else, and a load near 1 of few tasks with similar periods."""
 
+    dense: bool
     jitter: bool
     messages: bool
     links: bool
@@ -84,9 +85,12 @@ class Features:
 
 
 def random_case(seed: int) -> tuple[System, Plan]:
-    """A system of one or two processors and its plan."""
+    """A system of one or two processors and its plan; every third has no features but jitter and is loaded highly."""
     rng = random.Random(seed)  # noqa: S311 - reproducible test data
-    has = Features(*(rng.random() < share for share in (0.25, 0.25, 0.4, 0.3, 0.15, 0.2, 0.15, 0.15, 0.3, 0.3)))
+    shares = (0.25, 0.25, 0.4, 0.3, 0.15, 0.2, 0.15, 0.15, 0.3, 0.3)
+    if seed % 3 == 0:
+        shares = (0.3, *[0.0] * (len(shares) - 1))
+    has = Features(seed % 3 == 0, *(rng.random() < share for share in shares))
     elements, tasks, processors, placements = [], [], [], []
     for number in range(rng.choice((1, 1, 2))):
         policy, preemptive, points, cores = rng.choice(_PROCESSORS)
@@ -124,13 +128,16 @@ def random_case(seed: int) -> tuple[System, Plan]:
 
 
 def _tasks(rng: random.Random, number: int, element: ProcessingElement, has: Features) -> list[Task]:
-    count = rng.randint(2, 5)
+    count = rng.randint(2, 3 if has.dense else 5)
     load = rng.choice((0.4, 0.6, 0.8, 0.95, 0.99, 0.99)) * (1 if element.cores == 1 else 0.7 * element.cores)
     if has.switches or has.suspension or has.locks or element.policy in (SLICED, TABLE):
         load *= rng.choice((0.4, 0.6, 0.8))
+    if has.dense and element.cores == 1 and element.policy in (FP, EDF, FIFO):
+        load = rng.choice((0.97, 0.99, 1.0))
     cuts = sorted(rng.random() for _ in range(count - 1))
     shares = [b - a for a, b in zip([0.0, *cuts], [*cuts, 1.0], strict=True)]
-    periods = sorted(rng.randint(5, 40) * (10 if element.policy in (SLICED, TABLE) else 1) for _ in range(count))
+    longest = 14 if has.dense else 40
+    periods = sorted(rng.randint(5, longest) * (10 if element.policy in (SLICED, TABLE) else 1) for _ in range(count))
     deadlines = rng.choice(("implicit", "constrained", "arbitrary"))
     return [
         _task(rng, f"t{number}{place}", element, load * share, period, deadlines, has)
@@ -147,7 +154,7 @@ def _task(
     deadlines: str,
     has: Features,
 ) -> Task:
-    wcet = max(1, min(int(load * period), period))
+    wcet = max(1, min(round(load * period) if has.dense else int(load * period), period))
     least = {"implicit": period, "constrained": min(wcet + 1, period), "arbitrary": wcet}[deadlines]
     most = {"implicit": period, "constrained": period, "arbitrary": 3 * period}[deadlines]
     jitter = rng.randint(0, period) if has.jitter and rng.random() < 0.6 else 0

@@ -5,6 +5,12 @@ from rt_sched.analysis.methods.edf import EDF_RESPONSE_TIME
 from rt_sched.analysis.methods.fifo import FIFO_RESPONSE_TIME
 from rt_sched.analysis.methods.fixed_priority import FP_RESPONSE_TIME
 from rt_sched.analysis.methods.method import Found, Method
+from rt_sched.analysis.methods.mixed_criticality import AMC_MAX, AMC_RTB
+from rt_sched.analysis.methods.multiprocessor import GLOBAL_EDF, GLOBAL_FP
+from rt_sched.analysis.methods.offsets import OFFSET_SIMULATION
+from rt_sched.analysis.methods.self_suspension import SELF_SUSPENSION, SUSPENSION_OBLIVIOUS
+from rt_sched.analysis.methods.sliced import SLICE_SUPPLY
+from rt_sched.analysis.methods.table import TABLE_ENTRIES
 
 #: Every method, in the order in which they are tried.
 METHODS: tuple[Method, ...] = (
@@ -14,6 +20,15 @@ METHODS: tuple[Method, ...] = (
     FP_CURVES,
     EDF_CURVES,
     FIFO_CURVES,
+    SELF_SUSPENSION,
+    SUSPENSION_OBLIVIOUS,
+    AMC_RTB,
+    AMC_MAX,
+    GLOBAL_FP,
+    GLOBAL_EDF,
+    SLICE_SUPPLY,
+    TABLE_ENTRIES,
+    OFFSET_SIMULATION,
 )
 
 __all__ = ["METHODS", "Found", "Method"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from rt_sched.analysis.batch import Status
 from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.methods.method import Found
 from rt_sched.analysis.result import Term, TermKind
+from rt_sched.units import NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,8 @@ def arrival_term(arrival_ns: int) -> list[Term]:
 def attained(load: ProcessorLoad) -> bool:
     """Whether nothing in the load keeps a critical instant from happening: arrivals are free, and nothing is shared.
 
-    Arrivals that follow from messages are not free. Clock-driven ones are when their offsets are not known, or when all
-    are equal, nothing jitters and jobs can be preempted anywhere.
+    Arrivals that follow from messages are not free, and work that may be shed need not happen. Clock-driven arrivals
+    are free when their offsets are not known, or when all are equal, nothing jitters and jobs can be preempted anywhere.
     """
     tasks = load.tasks
     plain = all(
@@ -93,13 +95,15 @@ def attained(load: ProcessorLoad) -> bool:
         and not task.overhead_ns
         and not task.spin_ns
         and not task.enforced
+        and not task.sheds
+        and task.rate_hz in (None, Fraction(NS_PER_S, task.streams[0].period_ns))
         and task.blocking is not None
         and task.blocking.total_ns == 0
         for task in tasks
     )
     offsets = {task.offset_ns for task in tasks}
     together = len(offsets) == 1 and all(task.release_jitter_ns == 0 and task.region_ns == 1 for task in tasks)
-    return plain and (offsets == {None} or together)
+    return plain and not load.switches_mode and (offsets == {None} or together)
 
 
 def why_none(status: Status) -> Found:

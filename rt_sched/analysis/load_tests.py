@@ -1,0 +1,112 @@
+"""Tests of the tasks of one processor together: they decide all deadlines at once, without a bound for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from rt_sched.analysis.batch import Status, edf_schedulable
+from rt_sched.analysis.fixed_points import Timing
+from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.methods.rows import attained
+from rt_sched.analysis.result import Verdict
+from rt_sched.analysis.utilisation import edf_load, hyperbolic, liu_layland
+from rt_sched.errors import AnalysisNotApplicable
+from rt_sched.model import Policy
+from rt_sched.units import NS_PER_S
+
+#: Name of the test, what it says, and why.
+TestResult = tuple[str, Verdict, str]
+
+
+def tests_of(load: ProcessorLoad) -> tuple[TestResult, ...]:
+    """Every test that applies to a load with its arrivals.
+
+    The load itself is a necessary test; the utilisation tests are sufficient; the demand test under EDF is both as long
+    as nothing keeps the worst case from happening.
+    """
+    if not load.tasks:
+        return ()
+    found = [_necessary(load)]
+    if load.row.cores == 1 and all(_independent(task) for task in load.tasks):
+        timings = [task.timing() for task in load.tasks]
+        if load.policy is Policy.FIXED_PRIORITY and load.row.preemptive and not load.row.switch_ns:
+            found += _sufficient(load, timings)
+        elif load.policy is Policy.EDF:
+            if load.row.preemptive and not load.row.switch_ns:
+                found += _by_load(timings)
+            found += _demand(load, timings)
+    return tuple(found)
+
+
+def _independent(task: LoadTask) -> bool:
+    alone = len(task.streams) == 1 and task.streams[0].curve is None and not task.suspensions
+    return alone and not task.throttled_beyond and task.blocking is not None
+
+
+def _sheds(load: ProcessorLoad, task: LoadTask) -> bool:
+    """Whether some of the work of a task may be left out, or may never be asked for."""
+    return task.sheds or task.rate_hz is None or (load.switches_mode and not task.high)
+
+
+def _necessary(load: ProcessorLoad) -> TestResult:
+    needed = sum(
+        (
+            (task.wcet_ns + load.row.switch_ns) * (task.rate_hz or 0) / NS_PER_S
+            for task in load.tasks
+            if not _sheds(load, task)
+        ),
+        Fraction(0),
+    )
+    text = f"work that nothing sheds takes {float(needed):.6g} of {load.row.cores}"
+    if needed > load.row.cores:
+        return "load", Verdict.UNSCHEDULABLE, f"{text}: the backlog grows without end"
+    return "load", Verdict.INCONCLUSIVE, f"{text}: necessary, not sufficient"
+
+
+def _sufficient(load: ProcessorLoad, timings: Sequence[Timing]) -> list[TestResult]:
+    if any(task.region_ns > 1 for task in load.tasks):
+        return []
+    found: list[TestResult] = []
+    for name, test in (("liu_layland", liu_layland), ("hyperbolic", hyperbolic)):
+        try:
+            holds = test(timings)
+        except AnalysisNotApplicable as error:
+            found.append((name, Verdict.INCONCLUSIVE, str(error)))
+            continue
+        if holds:
+            found.append((name, Verdict.SCHEDULABLE, "the load is within the bound of the test"))
+        else:
+            found.append((name, Verdict.INCONCLUSIVE, "the load exceeds the bound of the test, which proves nothing"))
+    return found
+
+
+def _by_load(timings: Sequence[Timing]) -> list[TestResult]:
+    try:
+        holds = edf_load(timings)
+    except AnalysisNotApplicable as error:
+        return [("edf_load", Verdict.INCONCLUSIVE, str(error))]
+    verdict = Verdict.SCHEDULABLE if holds else Verdict.INCONCLUSIVE
+    return [("edf_load", verdict, "the load is at most 1" if holds else "the load, as rounded up, exceeds 1")]
+
+
+def _demand(load: ProcessorLoad, timings: Sequence[Timing]) -> list[TestResult]:
+    regions_ns = [task.region_ns for task in load.tasks]
+    most_ns = max(max(regions_ns), load.row.switch_ns, 1) - 1 if load.row.preemptive else 0
+    result = edf_schedulable(
+        [[t.wcet_ns for t in timings]],
+        [[t.period_ns for t in timings]],
+        [[t.deadline_ns for t in timings]],
+        [[t.jitter_ns for t in timings]],
+        [[t.blocking_ns + most_ns for t in timings]] if most_ns or any(t.blocking_ns for t in timings) else None,
+        load.row.preemptive,
+    )
+    status = Status(int(result.status[0]))
+    name = "edf_demand"
+    if bool(result.schedulable[0]):
+        return [(name, Verdict.SCHEDULABLE, "in no interval more work falls due than fits")]
+    if status is not Status.OK or result.violation_ns is None:
+        return [(name, Verdict.INCONCLUSIVE, f"the test ended with status {status.name.lower()}")]
+    text = f"within {int(result.violation_ns[0])} ns more work can fall due than fits"
+    proven = attained(load) and not most_ns
+    return [(name, Verdict.UNSCHEDULABLE if proven else Verdict.INCONCLUSIVE, text)]
