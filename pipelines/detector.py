@@ -312,6 +312,13 @@ def acquire_model(base_dir: Path, model: str | None) -> onnx_session.ModelSessio
     return onnx_session.acquire(SHIPPED_MODEL if model is None else base_dir / model)
 
 
+def feeding_model(feeder: Feeder | None) -> str | None:
+    """The parameter `model` of a connected inference."""
+    if feeder is None or feeder.stage != _INFER:
+        return None
+    return Infer(**feeder.parameters).model
+
+
 def made_picture(feeder: Feeder | None, base_dir: Path) -> PictureShape | None:
     """What a connected `pipelines.camera:Preprocess` makes; None for another stage or none. Raises DeploymentError."""
     if feeder is None or feeder.stage != _PREPROCESS:

@@ -37,11 +37,32 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ImageTracks:
+    """Which boxes of one camera show the same object from frame to frame; one entry per detection of its frame.
+
+    `ids`: int64[n], from 1 on and never used again; 0 where the box belongs to no confirmed track. `ages_ns`: int64[n],
+    capture time since the track's first box. `velocities_px_s`: float32[n, 2] of the box's centre; `growth_per_s`:
+    float32[n], how fast the box grows relative to its size: its inverse is the time to contact. Zero where `ids` is.
+    `labels`: the class that the track's boxes had most. `born_ids`, `ended_ids`: int64, tracks confirmed in this frame
+    and confirmed tracks given up in it, ascending.
+    """
+
+    ids: npt.NDArray[np.int64]
+    ages_ns: npt.NDArray[np.int64]
+    velocities_px_s: npt.NDArray[np.float32]
+    growth_per_s: npt.NDArray[np.float32]
+    labels: tuple[str, ...]
+    born_ids: npt.NDArray[np.int64]
+    ended_ids: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Detections2D:
     """Boxes in one camera frame.
 
     `boxes_px`: float32[n, 4] as x_min, y_min, x_max, y_max in recorded pixels; `scores`: float32[n] in 0..1;
-    `class_ids`: int32[n]; `class_names`: one name per entry of `class_ids`.
+    `class_ids`: int32[n]; `class_names`: one name per entry of `class_ids`. `tracks`: where boxes are followed from
+    frame to frame.
     """
 
     capture_time_ns: int
@@ -53,6 +74,36 @@ class Detections2D:
     scores: npt.NDArray[np.float32]
     class_ids: npt.NDArray[np.int32]
     class_names: tuple[str, ...]
+    tracks: ImageTracks | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoadCorridor:
+    """The strip of road ahead that one camera sees as drivable, in the vehicle frame (origin on flat ground).
+
+    `stations_m`: float64[n], rising distances along x. `left_m`, `right_m`: float64[n], y of its edges there, left
+    larger. `left_seen`, `right_seen`: bool[n], whether the edge was seen there; else it is carried on from where it
+    was. `confidence`: 0..1, share of the wanted length and edges that was seen; 0 when the corridor is only assumed.
+    `method`: "markings" or "segmentation".
+    """
+
+    capture_time_ns: int
+    frame_id: str
+    camera: str
+    method: str
+    stations_m: npt.NDArray[np.float64]
+    left_m: npt.NDArray[np.float64]
+    right_m: npt.NDArray[np.float64]
+    left_seen: npt.NDArray[np.bool_]
+    right_seen: npt.NDArray[np.bool_]
+    confidence: float
+
+    @property
+    def polygon_m(self) -> npt.NDArray[np.float64]:
+        """Corners float64[2n, 2] (x, y): along the right edge, back along the left one."""
+        right = np.stack((self.stations_m, self.right_m), axis=1)
+        left = np.stack((self.stations_m, self.left_m), axis=1)
+        return np.concatenate((right, left[::-1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,6 +185,19 @@ class EgoMotion:
     history: MotionHistory | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SensorWeight:
+    """What one sensor counts in a fused result.
+
+    `weight`: 0 for a lost view, else its share, at most 1, of what the sensors of its kind say about the directions
+    that it covers. `left_out`: its captures so far that were too old to be fused.
+    """
+
+    sensor: str
+    weight: float
+    left_out: int = 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackedObjects:
     """Fused objects at `capture_time_ns`, the instant to which they were carried.
@@ -142,6 +206,9 @@ class TrackedObjects:
     ego vehicle; `sizes_m`: float64[n, 3]; `labels`: one class name per object ("unknown" without a camera's word);
     `scores`: float64[n]; `seen_by`: per object the sensors that confirmed it in this cycle.
     `views`: the freshest data of each sensor that this result used.
+    `accelerations_m_s2`: float64[n, 2], of the objects over ground; `covariances`: float64[n, 6, 6] of position,
+    velocity and acceleration (x, y each) in SI units; None where the producer knows neither.
+    `weights`: per sensor what it counted. `ego_speed_m_s`: the vehicle's speed over ground where it is known.
     """
 
     capture_time_ns: int
@@ -154,3 +221,27 @@ class TrackedObjects:
     scores: npt.NDArray[np.float64]
     seen_by: tuple[tuple[str, ...], ...]
     views: tuple[SensorView, ...]
+    accelerations_m_s2: npt.NDArray[np.float64] | None = None
+    covariances: npt.NDArray[np.float64] | None = None
+    weights: tuple[SensorWeight, ...] = ()
+    ego_speed_m_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectChanges:
+    """What has changed of tracked objects since the message before: what travels to another device.
+
+    `sequence`: number of the message, from 1. `full`: the message holds every object, whatever was sent before; a
+    receiver that joins late or that missed a sequence number waits for one. `changed`: the objects that are new or
+    that moved otherwise than their last sent state says, each complete; also carries views and weights.
+    `created_ids`: those of `changed` that the message before did not hold; `removed_ids`: objects that are gone.
+    Both int64[n], ascending.
+    """
+
+    capture_time_ns: int
+    frame_id: str
+    sequence: int
+    full: bool
+    changed: TrackedObjects
+    created_ids: npt.NDArray[np.int64]
+    removed_ids: npt.NDArray[np.int64]
