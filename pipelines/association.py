@@ -45,6 +45,22 @@ def greedy_pairs(cost: npt.NDArray[np.float64], limit: float) -> list[tuple[int,
     return pairs
 
 
+def assigned_pairs(cost: npt.NDArray[np.float64], limit: float) -> list[tuple[int, int]]:
+    """One-to-one pairs (row, column), by row, with cost < `limit`; of all such sets the one of least total cost.
+
+    Leaving a row or a column alone costs `limit`, so that a dear pair is taken only where that makes the whole cheaper.
+    `cost`: float64[n, m]; entries that are not finite never pair. Solved by SciPy's shortest augmenting paths
+    (D. F. Crouse: On Implementing 2D Rectangular Assignment Algorithms, 2016).
+    """
+    usable = np.isfinite(cost) & (cost < limit)
+    if not usable.any():
+        return []
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(np.where(usable, cost, limit))
+    return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if usable[row, column]]
+
+
 def _areas(boxes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     sides = np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0)
     area: npt.NDArray[np.float64] = sides[:, 0] * sides[:, 1]
