@@ -18,6 +18,9 @@ from rt_sched.kernels.numba_cache import CACHE
 _HEADINGS = 18
 _HALVINGS = 4
 
+#: Distances from a side below which points count alike: several voxels' rounding, and about that of one.
+_COARSE_M, _FINE_M = 0.1, 0.04
+
 #: The search weighs at most about so many points of a cluster; more tell nothing new about its sides.
 _MAX_POINTS = 400
 
@@ -80,7 +83,7 @@ def _outline(xyz_m, members, start, end):
 
 
 @njit(cache=CACHE, nogil=True)
-def _closeness(outline, angle):
+def _closeness(outline, angle, least_gap_m):
     """How closely the points keep to the sides of their rectangle at `angle`, in integers."""
     cos, sin = math.cos(angle), math.sin(angle)
     u_low, u_high, v_low, v_high = np.inf, -np.inf, np.inf, -np.inf
@@ -91,7 +94,7 @@ def _closeness(outline, angle):
     for k in range(outline.shape[0]):
         u, v = outline[k, 0] * cos + outline[k, 1] * sin, outline[k, 1] * cos - outline[k, 0] * sin
         gap = min(min(u - u_low, u_high - u), min(v - v_low, v_high - v))
-        score += np.int64(1000.0 / max(gap, 0.1))
+        score += np.int64(1000.0 / max(gap, least_gap_m))
     return score
 
 
@@ -99,19 +102,21 @@ def _closeness(outline, angle):
 def _heading(xyz_m, members, start, end):
     """Direction of a rectangle's side, within a quarter turn, that its points lie closest to.
 
-    Each point counts with the inverse of its distance to the nearest side, at least 10 cm: the closeness criterion of
-    Zhang et al., "Efficient L-shape fitting for vehicle detection using laser scanners" (IV 2017).
+    Each point counts with the inverse of its distance to the nearest side, at least `_COARSE_M` or, in the refinement,
+    `_FINE_M`: the closeness criterion of Zhang et al., "Efficient L-shape fitting for vehicle detection using laser
+    scanners" (IV 2017).
     """
     outline = _outline(xyz_m, members, start, end)
     step = 0.5 * math.pi / _HEADINGS
     best, best_score = 0.0, np.int64(-1)
     for k in range(_HEADINGS):
-        score = _closeness(outline, k * step)
+        score = _closeness(outline, k * step, _COARSE_M)
         if score > best_score:
             best, best_score = k * step, score
+    best_score = _closeness(outline, best, _FINE_M)
     for _ in range(_HALVINGS):
         step *= 0.5
-        lower, upper = _closeness(outline, best - step), _closeness(outline, best + step)
+        lower, upper = _closeness(outline, best - step, _FINE_M), _closeness(outline, best + step, _FINE_M)
         if lower > best_score and lower >= upper:
             best, best_score = best - step, lower
         elif upper > best_score:
