@@ -118,7 +118,10 @@ def fp_response_times(
         lower = lower[:, group_end]
         blocking = np.maximum(blocking, lower if classic else np.maximum(lower - 1, 0))
     load = Load(wcet, sets.period_ns)
-    overloaded = load.above_one(group_end - 1)
+    overloaded = load.above_one(group_end - 1).astype(np.int8)
+    late = np.maximum.accumulate(np.broadcast_to(sets.jitter_ns, wcet.shape), axis=1)[:, group_end - 1] > 0
+    # At a load of 1 whatever delays the work once is never made up for, and no busy period ends.
+    overloaded[load.exactly_one(group_end - 1) & (late | (blocking > 0))] = fixed_priority.ENDLESS
     response, status = sets.new_results()
     jobs, windows = (np.zeros((sets.count if details else 0, sets.tasks), np.int64) for _ in range(2))
 

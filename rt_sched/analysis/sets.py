@@ -99,20 +99,28 @@ class Load:
         sums = np.cumsum(self._shares, axis=1)[:, last]
         above: Bools = sums > 1.0
         for row, column in np.argwhere(np.abs(sums - 1.0) < _NEAR):
-            above[row, column] = self._exactly_above(int(row), int(last[column]) + 1)
+            above[row, column] = self._exact(int(row), int(last[column]) + 1) > 1
         return above
+
+    def exactly_one(self, last: npt.NDArray[np.intp]) -> Bools:
+        """bool[n_sets, len(last)]: whether tasks 0 ... last[i] need just what the processor has."""
+        sums = np.cumsum(self._shares, axis=1)[:, last]
+        full: Bools = np.abs(sums - 1.0) < _NEAR
+        for row, column in np.argwhere(full):
+            full[row, column] = self._exact(int(row), int(last[column]) + 1) == 1
+        return full
 
     def set_above_one(self) -> Bools:
         """bool[n_sets]: whether all tasks of a set need more than the processor has."""
         sums = self._shares.sum(axis=1)
         above: Bools = sums > 1.0
         for row in np.flatnonzero(np.abs(sums - 1.0) < _NEAR):
-            above[row] = self._exactly_above(int(row), self._shares.shape[1])
+            above[row] = self._exact(int(row), self._shares.shape[1]) > 1
         return above
 
-    def _exactly_above(self, row: int, count: int) -> bool:
+    def _exact(self, row: int, count: int) -> Fraction:
         pairs = zip(self._wcet_ns[row, :count].tolist(), self._period_ns[row, :count].tolist(), strict=True)
-        return sum((Fraction(wcet, period) for wcet, period in pairs if wcet > 0 and period > 0), Fraction(0)) > 1
+        return sum((Fraction(wcet, period) for wcet, period in pairs if wcet > 0 and period > 0), Fraction(0))
 
 
 def _table(name: str, values: npt.ArrayLike, shape: tuple[int, int] | None = None) -> Int64s:

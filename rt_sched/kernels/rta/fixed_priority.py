@@ -32,6 +32,9 @@ from rt_sched.kernels.rta.common import (
     versioned,
 )
 
+#: A level whose busy period is known not to end.
+ENDLESS = np.int8(2)
+
 
 @part
 def _level(
@@ -138,11 +141,11 @@ def _set(
             response_ns[own] = -1
             worst_job[own] = worst_window_ns[own] = 0
             base_due_ns[own] = NEVER_NS
-            if wcet_ns[own] == 0 or overloaded[own] or steps < 0:
+            if wcet_ns[own] == 0 or overloaded[own] != 0 or steps < 0:
                 if wcet_ns[own] == 0:
                     response_ns[own], status[own] = 0, OK
                 else:
-                    status[own] = UNBOUNDED if overloaded[own] else NOT_CONVERGED
+                    status[own] = UNBOUNDED if overloaded[own] == 1 else NOT_CONVERGED
                 carried = alone
                 continue
             carried = alone and blocking_ns[own] == base_blocking_ns
@@ -181,7 +184,7 @@ def _set(
                 base_due_ns[own] = next_ns
         if not carried and end < count:
             for own in range(first, end):
-                if wcet_ns[own] > 0 and not overloaded[own] and base_ns <= WINDOW_LIMIT_NS:
+                if wcet_ns[own] > 0 and overloaded[own] == 0 and base_ns <= WINDOW_LIMIT_NS:
                     base_ns += wcet_ns[own]
                     base_due_ns[own] = period_ns[own] - jitter_ns[own]
                     base_earliest_ns = min(base_earliest_ns, base_due_ns[own])
@@ -217,7 +220,8 @@ def _entry(sources: int) -> Callable[..., Any]:
         wcet_ns, period_ns, jitter_ns, floor_ns, blocking_ns, region_ns: int64[n_sets, n_tasks]; the last four and
         group_end may have one row for all. floor_ns: earliest arrival, from the begin of a busy period, of its jobs.
         group_end: int64[rows, n_tasks], index after the last task of the same priority level; tasks stand by level.
-        overloaded: bool[n_sets, n_tasks], whether the level needs more than the processor has.
+        overloaded: int8[n_sets, n_tasks], 1 where the level needs more than the processor has, ENDLESS where it needs
+        all of it and its busy period does not end.
         skip: bool[n_sets], rows to leave alone. scratch_ns: int64[3, n_tasks].
         Writes response_ns, status; worst_job, worst_window_ns (number and window of the worst job; one row suffices
         when nobody reads them).
