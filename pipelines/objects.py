@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.tracking import TrackFilter
-from rt_sched.messages import SensorView, TrackedObjects
+from pipelines.tracking import EgoRates, TrackFilter
+from rt_sched.messages import SensorView, SensorWeight, TrackedObjects
 from rt_sched.units import NS_PER_MS
 
 Float = npt.NDArray[np.float64]
@@ -28,16 +28,26 @@ UNKNOWN = "unknown"
 
 #: Velocity that a new object may have relative to the vehicle, along and across its axis, one standard deviation.
 #: Little crosses the road fast; without that knowledge two posts of a fence pass for one that flies across.
-_NEW_VELOCITY_SIGMA_M_S = (12.0, 2.5)
+_NEW_VELOCITY_SIGMA_M_S = (10.0, 2.5)
 
-#: With so many objects at hand a new one is first taken to move as their median does: most of the world stands still.
-#: From sweep to sweep the posts of a fence are then paired with themselves, not with the next post.
+#: A new object is first taken to stand; while nobody knows how fast the world goes by, to move as the median of so many
+#: objects does, for most of the world stands still. From sweep to sweep the posts of a fence are then paired with
+#: themselves, not with the next post.
 _OBJECTS_FOR_MEDIAN = 5
+
+#: What comes up faster than the standing world does, or flies across, by more than this, is more often a chance match
+#: of unrelated things than an object. It needs as many sweeps to be believed, or so many times more camera positions.
+_UNLIKELY_M_S = 5.0
+_SWEEPS_IF_UNLIKELY = 6
+_PLACES_PER_SWEEP = 4
+
+#: So many sweeps in a row may miss an object that is not confirmed.
+_MISSES_BEFORE_CONFIRMED = 1
 
 #: So many positions make up for one sweep that does not show the object.
 _PLACES_PER_MISS = 6
 
-#: How long an object that only cameras have seen lately is published after the last of them saw it.
+#: How long an object that only cameras have placed lately is published after the last of them did.
 _CAMERA_COAST_NS = 200 * NS_PER_MS
 
 #: Older votes for a label count less with every new one.
@@ -51,8 +61,8 @@ class TrackedObject:
     `face`: -1 when the filter follows the object's rear end (smallest x), +1 its front end. The near end is what a
     LiDAR sees in every sweep; the far end comes and goes, and a centre would move with it.
     `size_m`: extent along the vehicle's axes and height. `hits`: sightings so far; `places`: those that gave a
-    position, the first at `first_placed_ns`. `misses`: LiDAR sweeps in a row that did not show it. `confirmed`: its
-    speed is known.
+    position, the first at `first_placed_ns`, the last at `last_placed_ns`. `sweeps`: LiDAR sweeps that showed it;
+    `misses`: those in a row that did not. `confirmed`: its speed is known.
     """
 
     track_id: int
@@ -60,10 +70,12 @@ class TrackedObject:
     size_m: Float
     first_placed_ns: int
     last_seen_ns: int
+    last_placed_ns: int
     lidar_seen_ns: int | None = None
     hits: int = 0
     places: int = 0
     misses: int = 0
+    sweeps: int = 0
     confirmed: bool = False
     votes: dict[str, float] = field(default_factory=dict)
     camera_score: float = 0.0
@@ -79,22 +91,27 @@ class TrackedObject:
         """The latest detection's score; without one, 1 - 1 / (1 + hits)."""
         return self.camera_score if self.votes else 1.0 - 1.0 / (1.0 + self.hits)
 
+    @property
+    def evidence(self) -> float:
+        """Sweeps that showed the object, or what its positions by cameras are worth where no LiDAR has."""
+        return self.sweeps if self.sweeps else self.places / _PLACES_PER_SWEEP
+
     def believable(self, now_ns: int) -> bool:
         """Confirmed, and not missing without reason: a young mistake must not fly on.
 
         A sweep that does not show the object needs `_PLACES_PER_MISS` earlier positions. One that cameras follow has
-        left their images when they do not see it for `_CAMERA_COAST_NS`.
+        left their images when they do not see where it stands for `_CAMERA_COAST_NS`.
         """
-        by_camera = self.lidar_seen_ns is None or self.last_seen_ns > self.lidar_seen_ns
-        if by_camera and now_ns - self.last_seen_ns > _CAMERA_COAST_NS:
+        by_camera = self.lidar_seen_ns is None or self.last_placed_ns > self.lidar_seen_ns
+        if by_camera and now_ns - self.last_placed_ns > _CAMERA_COAST_NS:
             return False
         return self.confirmed and self.places >= _PLACES_PER_MISS * self.misses
 
-    def vote(self, name: str, score: float) -> None:
-        """A camera calls the object `name`."""
+    def vote(self, name: str, score: float, weight: float) -> None:
+        """A camera whose word has `weight` calls the object `name`."""
         for label in self.votes:
-            self.votes[label] *= _LABEL_MEMORY
-        self.votes[name] = self.votes.get(name, 0.0) + score
+            self.votes[label] *= _LABEL_MEMORY**weight
+        self.votes[name] = self.votes.get(name, 0.0) + score * weight
         self.camera_score = score
 
 
@@ -105,26 +122,32 @@ class ObjectList:
     that its speed is a guess.
     """
 
-    def __init__(self, acceleration_psd_m2_s3: float, confirm_hits: int, confirm_ns: int) -> None:
-        self.filter = TrackFilter(acceleration_psd_m2_s3)
+    def __init__(self, motion: TrackFilter, confirm_hits: int, confirm_ns: int) -> None:
+        self.filter = motion
         self.items: list[TrackedObject] = []
         self._confirm_hits = confirm_hits
         self._confirm_ns = confirm_ns
         self._next_id = 1
         self._common_speed_m_s = 0.0
 
-    def begin_cycle(self, dt_s: float, yaw_rate_rad_s: float, ego_acceleration_m_s2: float) -> None:
-        """Carries all objects to the new instant, seen by nobody yet."""
-        self.filter.predict(dt_s, yaw_rate_rad_s, ego_acceleration_m_s2)
-        speeds = self.filter.mean[[item.confirmed for item in self.items], 2]
-        self._common_speed_m_s = float(np.median(speeds)) if len(speeds) >= _OBJECTS_FOR_MEDIAN else 0.0
+    def begin_cycle(self, dt_s: float, ego: EgoRates, standing_m_s: float | None) -> None:
+        """Carries all objects to the new instant, seen by nobody yet.
+
+        `standing_m_s`: relative forward speed of what stands, None while the vehicle's own speed is not known.
+        """
+        self.filter.predict(dt_s, ego)
+        if standing_m_s is not None:
+            self._common_speed_m_s = standing_m_s
+        else:
+            speeds = self.filter.mean[[item.confirmed for item in self.items], 2]
+            self._common_speed_m_s = float(np.median(speeds)) if len(speeds) >= _OBJECTS_FOR_MEDIAN else 0.0
         for item in self.items:
             item.seen_by.clear()
 
     def add(self, end_m: Float, covariance: Float, face: int, size_m: Float, capture_ns: int) -> TrackedObject:
         """A new object whose `face` end lies at `end_m`: float64[2], first captured at `capture_ns`."""
         self.filter.add(end_m, covariance, _NEW_VELOCITY_SIGMA_M_S, self._common_speed_m_s)
-        item = TrackedObject(self._next_id, face, size_m, capture_ns, capture_ns)
+        item = TrackedObject(self._next_id, face, size_m, capture_ns, capture_ns, capture_ns)
         self._next_id += 1
         self.items.append(item)
         return item
@@ -135,9 +158,18 @@ class ObjectList:
         item.last_seen_ns = max(item.last_seen_ns, capture_ns)
         item.seen_by.add(sensor)
 
+    def found_by_lidar(self, item: TrackedObject, lidar: str, capture_ns: int) -> None:
+        """A box of the sweep captured at `capture_ns` is the object."""
+        item.lidar_seen_ns = capture_ns
+        item.misses = 0
+        item.sweeps += 1
+        self.see(item, lidar, capture_ns)
+        self.place(item, capture_ns)
+
     def place(self, item: TrackedObject, capture_ns: int) -> None:
         """What was seen at `capture_ns` gave the object a position."""
         item.places += 1
+        item.last_placed_ns = max(item.last_placed_ns, capture_ns)
         long_enough = capture_ns - item.first_placed_ns >= self._confirm_ns
         item.confirmed = item.confirmed or (item.places >= self._confirm_hits and long_enough)
 
@@ -148,8 +180,19 @@ class ObjectList:
         item.face = face
 
     def drop_lost(self, now_ns: int, coast_ns: int) -> None:
-        """Forgets objects not seen for `coast_ns`."""
-        keep = np.array([now_ns - item.last_seen_ns <= coast_ns for item in self.items], np.bool_)
+        """Forgets objects not seen for `coast_ns`, and those that a LiDAR found and lost before they were confirmed."""
+        self.remove(
+            {
+                item.track_id
+                for item in self.items
+                if now_ns - item.last_seen_ns > coast_ns
+                or (item.sweeps and not item.confirmed and item.misses > _MISSES_BEFORE_CONFIRMED)
+            }
+        )
+
+    def remove(self, track_ids: set[int]) -> None:
+        """Forgets these objects."""
+        keep = np.array([item.track_id not in track_ids for item in self.items], np.bool_)
         self.filter.keep(keep)
         self.items = [item for item, kept in zip(self.items, keep, strict=True) if kept]
 
@@ -161,23 +204,45 @@ class ObjectList:
         """float64[n]."""
         return np.array([item.face for item in self.items], np.float64)
 
-    def published(self, now_ns: int, frame_id: str, views: tuple[SensorView, ...]) -> TrackedObjects:
+    def _unlikely(self) -> npt.NDArray[np.bool_]:
+        """Which objects move as few do: bool[n]."""
+        ahead, across = self.filter.mean[:, 2], self.filter.mean[:, 3]
+        return (ahead < min(self._common_speed_m_s, 0.0) - _UNLIKELY_M_S) | (np.abs(across) > _UNLIKELY_M_S)
+
+    def published(
+        self,
+        now_ns: int,
+        frame_id: str,
+        views: tuple[SensorView, ...],
+        weights: tuple[SensorWeight, ...],
+        ego_speed_m_s: float | None,
+    ) -> TrackedObjects:
         """The believable objects, as a message of their own arrays."""
-        rows = [row for row, item in enumerate(self.items) if item.believable(now_ns)]
+        unlikely = self._unlikely()
+        rows = [
+            row
+            for row, item in enumerate(self.items)
+            if item.believable(now_ns) and not (unlikely[row] and item.evidence < _SWEEPS_IF_UNLIKELY)
+        ]
         items = [self.items[row] for row in rows]
-        positions = self.filter.mean[rows, :2]
+        mean = self.filter.mean[rows]
+        positions = mean[:, :2].copy()
         positions[:, 0] -= (self.faces() * self.sizes()[:, 0] / 2.0)[rows]
         return TrackedObjects(
             capture_time_ns=now_ns,
             frame_id=frame_id,
             track_ids=np.array([item.track_id for item in items], np.int64),
             positions_m=positions,
-            velocities_m_s=self.filter.mean[rows, 2:],
+            velocities_m_s=mean[:, 2:4].copy(),
             sizes_m=self.sizes()[rows],
             labels=tuple(item.label for item in items),
             scores=np.array([item.score for item in items], np.float64),
             seen_by=tuple(tuple(sorted(item.seen_by)) for item in items),
             views=views,
+            accelerations_m_s2=mean[:, 4:].copy(),
+            covariances=self.filter.covariance[rows],
+            weights=weights,
+            ego_speed_m_s=ego_speed_m_s,
         )
 
 

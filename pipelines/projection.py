@@ -84,6 +84,16 @@ class CameraGeometry:
         visible = in_front & (boxes[:, 2] - boxes[:, 0] > 1.0) & (boxes[:, 3] - boxes[:, 1] > 1.0)
         return boxes, visible
 
+    def shows(self, points_m: Float) -> npt.NDArray[np.bool_]:
+        """Which vehicle-frame points float64[n, 3] lie inside the image: bool[n]."""
+        optical = (points_m - self.position_m) @ self.rotation
+        ahead = optical[:, 2] > _NEAR_M
+        depth = np.where(ahead, optical[:, 2], 1.0)
+        u = self.fx * optical[:, 0] / depth + self.cx
+        v = self.fy * optical[:, 1] / depth + self.cy
+        inside: npt.NDArray[np.bool_] = (u >= 0.0) & (u <= self.width) & (v >= 0.0) & (v <= self.height)
+        return ahead & inside
+
     def ground_point(self, u_px: float, v_px: float, ground_z_m: float) -> Float | None:
         """Where the ray through a pixel meets flat ground, as x, y in the vehicle frame; None above the horizon."""
         ray = self.rotation @ np.array([(u_px - self.cx) / self.fx, (v_px - self.cy) / self.fy, 1.0])

@@ -30,7 +30,7 @@ _TASKS_OF_SENSOR = {
     TopicKind.LIDAR: ("pre", "cluster"),
     TopicKind.IMU: ("imu",),
 }
-_COMMON_TASKS = ("fuse", "decide", "backup", "arbiter")
+_COMMON_TASKS = ("fuse", "understand", "plan", "control", "backup", "arbiter")
 
 #: What some version of YAML takes for a value that is no text.
 _YAML_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})

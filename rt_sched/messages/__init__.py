@@ -16,6 +16,7 @@ from rt_sched.messages.perception import (
     TrackedObjects,
 )
 from rt_sched.messages.sensor import CameraImage, Deskew, EncodedImage, ImuSample, PointCloud
+from rt_sched.messages.situation import MotionPlan, Situation
 
 __all__ = [
     "ArbiterDecision",
@@ -30,12 +31,14 @@ __all__ = [
     "ImageTracks",
     "ImuSample",
     "MotionHistory",
+    "MotionPlan",
     "MotionState",
     "ObjectChanges",
     "PointCloud",
     "RoadCorridor",
     "SensorView",
     "SensorWeight",
+    "Situation",
     "Tensor",
     "TrackedObjects",
     "canonical_digest",
