@@ -146,15 +146,17 @@ class Preprocess(StageBase):
             onnx_session.release(self._session)
             self._session = None
 
+    def pixels_needed(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width of a frame of this size inside the network's input, in pixels."""
+        placed_width, placed_height, _, _ = self._placement(width, height)
+        return placed_height, placed_width
+
     def preprocess(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Decodes the frame, at reduced size where the network's input is much smaller."""
-        from sensors.pixels import decode_bgr, recorded_size
+        from sensors.decode_ahead import frame_pixels
 
-        image: EncodedImage = inputs["image"]
         try:
-            rows, columns = recorded_size(image)
-            width, height, _, _ = self._placement(columns, rows)
-            return {"image": decode_bgr(image, at_least=(height, width))}
+            return {"image": frame_pixels(inputs["image"], self.pixels_needed)}
         except DataError as error:
             raise Rejected(str(error)) from error
 

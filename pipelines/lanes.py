@@ -79,12 +79,16 @@ class LaneMarkings(StageBase):
         self._geometry = geometry_of(context, self._camera)
         self._views = {}
 
+    def pixels_needed(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width that show the markings, in pixels."""
+        return 1, _USEFUL_WIDTH
+
     def preprocess(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Decodes the frame, at reduced size where it is large."""
-        from sensors.pixels import decode_bgr
+        from sensors.decode_ahead import frame_pixels
 
         try:
-            return {"image": decode_bgr(inputs["image"], at_least=(1, _USEFUL_WIDTH))}
+            return {"image": frame_pixels(inputs["image"], self.pixels_needed)}
         except DataError as error:
             raise Rejected(str(error)) from error
 

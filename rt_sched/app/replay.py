@@ -43,6 +43,7 @@ from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs, StageGrap
 from rt_sched.runtime.timeline import Timeline, build_timeline
 from rt_sched.sim import Simulation
 from rt_sched.trace.records import Trace, schedule_sha256
+from sensors.decode_ahead import DecodeAhead, PixelsNeeded
 from sensors.mapping import SensorPattern, TopicMapping, match_topics
 from sensors.recording import open_recording
 
@@ -243,7 +244,8 @@ def _replay(
     task_names = [task.name for task in system.tasks]
     feed = SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline)
     with Dataflow(threads, in_flight=64 * threads) as dataflow:
-        graph = StageGraph(system, stages, dataflow, recording.decode)
+        decode = DecodeAhead(recording.decode, _pixels_needed(system, stages, mapping))
+        graph = StageGraph(system, stages, dataflow, decode)
         for finished in execute(
             simulation,
             task_names,
@@ -262,6 +264,18 @@ def _replay(
                 for _, message in _published(finished.result):
                     if isinstance(message, EncodedImage) and topic is not None:
                         recorder.add_image(finished.read_ns, topic, message)
+
+
+def _pixels_needed(system: System, stages: Sequence[Stage], mapping: TopicMapping) -> dict[str, list[PixelsNeeded]]:
+    """Topic of a camera -> what each stage that says so needs of its frames."""
+    needs: dict[str, list[PixelsNeeded]] = {}
+    for task, stage in zip(system.tasks, stages, strict=True):
+        needed = getattr(stage, "pixels_needed", None)
+        for port in task.inputs:
+            topic = mapping.sensor_to_topic.get(port.source)
+            if needed is not None and topic is not None:
+                needs.setdefault(topic, []).append(needed)
+    return needs
 
 
 def _published(result: Outputs | NoData) -> Iterable[tuple[str | None, Any]]:
