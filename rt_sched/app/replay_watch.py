@@ -83,7 +83,8 @@ class ReplayWatch:
             if isinstance(message, ArbiterDecision) and task == self._arbiter:
                 self.decisions.append((context.finish_ns, message))
             elif isinstance(message, Detections2D):
-                self._count(message)
+                if message.tracks is None:  # followed detections are those of the detector once more
+                    self._count(message)
                 key = (message.camera, message.capture_time_ns)
                 if key in self._wanted:
                     self.detections[key] = message

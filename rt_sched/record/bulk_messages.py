@@ -53,14 +53,19 @@ _NO_MESH = _part("2s I ?", _NO_TEXT, _NO_TEXT, 0, False)
 
 
 def detection_2d_array(
-    stamp: Stamp, frame_id: str, names: Sequence[str], scores: Sequence[float], boxes: Iterable[Sequence[float]]
+    stamp: Stamp,
+    frame_id: str,
+    names: Sequence[str],
+    scores: Sequence[float],
+    boxes: Iterable[Sequence[float]],
+    ids: Sequence[str],
 ) -> bytes:
     """A vision_msgs/Detection2DArray with one hypothesis per box; a box is centre x, y, size x, y in pixels."""
     out, frame = new_message(), string(frame_id)
     _ARRAY.append(out, *stamp, frame, len(names))
-    for name, score, (x, y, size_x, size_y) in zip(names, scores, boxes, strict=True):
+    for name, score, (x, y, size_x, size_y), object_id in zip(names, scores, boxes, ids, strict=True):
         _DETECTION_2D.append(
-            out, *stamp, frame, 1, string(name), score, *AT_ORIGIN, x, y, 0.0, size_x, size_y, _NO_TEXT
+            out, *stamp, frame, 1, string(name), score, *AT_ORIGIN, x, y, 0.0, size_x, size_y, string(object_id)
         )
     return bytes(out)
 

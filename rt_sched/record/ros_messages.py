@@ -92,14 +92,16 @@ class RosMessages:
             ((x_min + x_max) / 2, (y_min + y_max) / 2, x_max - x_min, y_max - y_min)
             for x_min, y_min, x_max, y_max in boxes
         ]
-        data = detection_2d_array(stamp, message.frame_id, names, scores, middles)
+        ids = [str(number) if number else "" for number in message.tracks.ids] if message.tracks else [""] * len(names)
+        numbers = [f" #{number}" if number else "" for number in ids]
+        data = detection_2d_array(stamp, message.frame_id, names, scores, middles, ids)
         yield RosMessage(topic, "vision_msgs/msg/Detection2DArray", data)
 
         data = image_annotations(
             stamp,
             boxes,
             [(*colour_of(name), 1.0) for name in names],
-            [f"{name} {score:.2f}" for name, score in zip(names, scores, strict=True)],
+            [f"{name} {score:.2f}{number}" for name, score, number in zip(names, scores, numbers, strict=True)],
             thickness=max(1.0, message.image_width / 640),
             font_size=max(8.0, message.image_width / 80),
         )

@@ -49,6 +49,8 @@ def annotate(image_bgr: npt.NDArray[np.uint8], detections: Detections2D, caption
         cv2.rectangle(canvas, (x0, y0), (x1, y1), (0, 0, 0), line + 2, cv2.LINE_AA)
         cv2.rectangle(canvas, (x0, y0), (x1, y1), colour, line, cv2.LINE_AA)
         label = f"{detections.class_names[index]} {float(detections.scores[index]):.2f}"
+        if detections.tracks is not None and detections.tracks.ids[index]:
+            label += f" #{detections.tracks.ids[index]}"
         _label(canvas, label, x0, y0, colour, scale)
     if caption:
         _caption(canvas, caption, scale)

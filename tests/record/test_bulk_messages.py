@@ -47,18 +47,19 @@ def _hypothesis(name, score, pose):
 
 
 @settings(deadline=None)
-@given(stamps, texts, st.lists(st.tuples(texts, doubles, _tuples(doubles, 4)), max_size=4))
+@given(stamps, texts, st.lists(st.tuples(texts, doubles, _tuples(doubles, 4), texts), max_size=4))
 def test_detections_in_pictures(stamp, frame_id, found):
-    names, scores, boxes = zip(*found, strict=True) if found else ((), (), ())
+    names, scores, boxes, ids = zip(*found, strict=True) if found else ((), (), (), ())
     header, origin = _header(stamp, frame_id), _pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     detections = []
-    for name, score, (x, y, size_x, size_y) in found:
+    for name, score, (x, y, size_x, size_y), object_id in found:
         centre = TYPES["vision_msgs/msg/Pose2D"](TYPES["vision_msgs/msg/Point2D"](x, y), 0.0)
         box = TYPES["vision_msgs/msg/BoundingBox2D"](centre, size_x, size_y)
-        detections.append(TYPES["vision_msgs/msg/Detection2D"](header, [_hypothesis(name, score, origin)], box, ""))
+        hypotheses = [_hypothesis(name, score, origin)]
+        detections.append(TYPES["vision_msgs/msg/Detection2D"](header, hypotheses, box, object_id))
     name = "vision_msgs/msg/Detection2DArray"
     expected = _serialized(name, TYPES[name](header, detections))
-    assert detection_2d_array(stamp, frame_id, names, scores, boxes) == expected
+    assert detection_2d_array(stamp, frame_id, names, scores, boxes, ids) == expected
 
 
 @settings(deadline=None)

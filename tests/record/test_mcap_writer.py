@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -19,6 +20,7 @@ from rt_sched.messages import (
     Detections2D,
     EgoMotion,
     EncodedImage,
+    ImageTracks,
     SensorView,
     TrackedObjects,
 )
@@ -131,6 +133,20 @@ def test_detections_are_drawn_over_the_frame_they_were_found_in(tmp_path):
     stamps = {_ns(frame.header.stamp), _ns(array.header.stamp), _ns(car.header.stamp)}
     stamps |= {_ns(part.timestamp) for part in (*drawn.points, *drawn.texts)}
     assert stamps == {ZERO_NS + 30 * MS}
+
+
+def test_followed_detections_carry_their_numbers(tmp_path):
+    none = np.zeros(0, np.int64)
+    zeros = np.zeros(2, np.float32)
+    tracks = ImageTracks(
+        np.array([7, 0]), np.array([5, 0]), np.zeros((2, 2), np.float32), zeros, ("car", "person"), none, none
+    )
+    followed = dataclasses.replace(_detections(), tracks=tracks)
+    found = _record(tmp_path / "o.mcap", ("add", 5, "track", "detections", followed))
+    ((_, _, array),) = found["/track/detections"]
+    assert [detection.id for detection in array.detections] == ["7", ""]
+    ((_, _, drawn),) = found["/track/detections/annotations"]
+    assert [text.text for text in drawn.texts] == ["car 0.75 #7", "person 0.50"]
 
 
 def test_a_frame_without_detections_clears_the_picture(tmp_path):
