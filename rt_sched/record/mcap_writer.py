@@ -43,6 +43,7 @@ class OutputRecorder:
         Command           /t/p rt_sched_msgs/Command
         ArbiterDecision   /t/p rt_sched_msgs/ArbiterDecision  /diagnostics diagnostic_msgs/DiagnosticArray
         EgoMotion         /t/p rt_sched_msgs/EgoMotion
+        RoadCorridor      /t/p rt_sched_msgs/RoadCorridor     /t/p/markers visualization_msgs/MarkerArray
     Detections hold every object; markers show near objects and those with a class in detail, the others by outline.
     Annotations carry the capture stamp of their image, which a viewer needs to draw them over it.
 

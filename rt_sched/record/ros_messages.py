@@ -17,10 +17,11 @@ from rt_sched.messages import (
     Detections2D,
     EgoMotion,
     EncodedImage,
+    RoadCorridor,
     TrackedObjects,
 )
 from rt_sched.record.bulk_messages import detection_2d_array, image_annotations
-from rt_sched.record.ros_scene import SceneMessages
+from rt_sched.record.ros_scene import SceneMessages, corridor_markers
 from rt_sched.record.ros_types import RosMessage, RosTypes, colour_of
 from rt_sched.units import NS_PER_S
 
@@ -51,6 +52,7 @@ class RosMessages:
             Command: self._command,
             ArbiterDecision: self._decision,
             EgoMotion: self._ego_motion,
+            RoadCorridor: self._corridor,
         }
 
     def convert(self, topic: str, message: object) -> Iterator[RosMessage]:
@@ -135,6 +137,22 @@ class RosMessages:
         name = "diagnostic_msgs/msg/DiagnosticArray"
         diagnostics_header = self._types["std_msgs/msg/Header"](decided_at, "")
         yield self._build.message(DIAGNOSTICS_TOPIC, name, diagnostics_header, [status])
+
+    def _corridor(self, topic: str, message: RoadCorridor) -> Iterator[RosMessage]:
+        yield self._build.message(
+            topic,
+            "rt_sched_msgs/msg/RoadCorridor",
+            self._build.header(message.capture_time_ns, message.frame_id),
+            message.camera,
+            message.method,
+            message.confidence,
+            message.stations_m,
+            message.left_m,
+            message.right_m,
+            message.left_seen,
+            message.right_seen,
+        )
+        yield corridor_markers(topic, self._build.stamp(message.capture_time_ns), message)
 
     def _ego_motion(self, topic: str, message: EgoMotion) -> Iterator[RosMessage]:
         yield self._build.message(

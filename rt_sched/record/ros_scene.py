@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.messages import Boxes3D, TrackedObjects
-from rt_sched.record.bulk_messages import AT_ORIGIN, MarkerArray, Pose, detection_3d_array
+from rt_sched.messages import Boxes3D, RoadCorridor, TrackedObjects
+from rt_sched.record.bulk_messages import AT_ORIGIN, MarkerArray, Pose, Stamp, detection_3d_array
 from rt_sched.record.ros_types import Colour, RosMessage, RosTypes, colour_of
 
 #: So many objects, the nearest to the origin of their frame, are drawn in detail whatever they are.
 NEAREST_IN_DETAIL = 48
 
 _BOX_COLOUR: Colour = (0.55, 0.75, 1.00)
+_SEEN_COLOUR, _ASSUMED_COLOUR = (0.2, 1.0, 0.4, 1.0), (1.0, 0.9, 0.1, 0.5)
 _NO_CLASS = "unknown"
 #: A velocity arrow ends where the object will be after this time.
 _ARROW_S = 1.0
@@ -97,6 +98,24 @@ class SceneMessages:
         outlines_m = _outlines(message.positions_m, message.sizes_m[:, :2], turns_rad, grounds_m)
         _lines(markers, outlines_m[~in_detail], colour_of(_NO_CLASS))
         yield _marker_message(topic, markers)
+
+
+def corridor_markers(topic: str, stamp: Stamp, message: RoadCorridor) -> RosMessage:
+    """The edges of the road as two lines on the ground, bright where they were seen."""
+    markers = _cleared(MarkerArray(stamp, message.frame_id))
+    edges = ((message.left_m, message.left_seen), (message.right_m, message.right_seen))
+    for number, (edge_m, seen) in enumerate(edges):
+        points = np.stack((message.stations_m, edge_m, np.zeros(len(edge_m))), axis=1)
+        pieces = np.stack((points[:-1], points[1:]), axis=1)
+        for part, colour in enumerate((_SEEN_COLOUR, _ASSUMED_COLOUR)):
+            chosen = pieces[seen[:-1] == (part == 0)].reshape(-1, 3)
+            if len(chosen):
+                marker_id = 2 * number + part
+                scale = _LINE_SCALE
+                markers.add(
+                    "edges", marker_id, _LINE_LIST, _ADD, pose=AT_ORIGIN, scale=scale, colour=colour, points=chosen
+                )
+    return _marker_message(topic, markers)
 
 
 def _pose(x: float, y: float, z: float, yaw_rad: float) -> Pose:

@@ -63,6 +63,11 @@ DEFINITIONS: dict[str, str] = {
         "std_msgs/Header header\nbuiltin_interfaces/Time decided_at\nfloat64 latency_s\nstring state\n"
         "string selected\nstring reason\nstring[] stale_sensors\nrt_sched_msgs/Command command\n"
     ),
+    # The strip of road that a camera sees as drivable: y of its edges at stations along x, and where each was seen.
+    "rt_sched_msgs/msg/RoadCorridor": (
+        "std_msgs/Header header\nstring camera\nstring method\nfloat64 confidence\nfloat64[] stations_m\n"
+        "float64[] left_m\nfloat64[] right_m\nbool[] left_seen\nbool[] right_seen\n"
+    ),
     # Motion of the vehicle from its IMU; heading and speed change are integrals since the start of the run.
     "rt_sched_msgs/msg/EgoMotion": (
         "std_msgs/Header header\nfloat64 yaw_rate_rad_s\nfloat64 forward_acceleration_m_s2\n"

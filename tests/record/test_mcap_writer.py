@@ -21,6 +21,7 @@ from rt_sched.messages import (
     EgoMotion,
     EncodedImage,
     ImageTracks,
+    RoadCorridor,
     SensorView,
     TrackedObjects,
 )
@@ -156,6 +157,36 @@ def test_a_frame_without_detections_clears_the_picture(tmp_path):
     found = _record(tmp_path / "o.mcap", ("add", 5, "t", "p", nothing))
     assert found["/t/p"][0][2].detections == []
     assert found["/t/p/annotations"][0][2].points == []
+
+
+def test_the_edges_of_the_road(tmp_path):
+    seen = np.array([True, True, False])
+    road = RoadCorridor(
+        30 * MS, "vehicle", "front", "markings", np.array([5.0, 6.0, 7.0]), np.full(3, 1.75), np.full(3, -1.5),
+        seen, np.zeros(3, np.bool_), 0.25,
+    )  # fmt: skip
+    found = _record(tmp_path / "o.mcap", ("add", 50 * MS, "lanes", "corridor", road))
+    ((_, schema, corridor),) = found["/lanes/corridor"]
+    assert schema == "rt_sched_msgs/msg/RoadCorridor"
+    assert (corridor.camera, corridor.method, corridor.confidence) == ("front", "markings", 0.25)
+    assert list(corridor.stations_m) == [5.0, 6.0, 7.0]
+    assert list(corridor.left_seen) == [True, True, False]
+    assert (corridor.header.frame_id, _ns(corridor.header.stamp)) == ("vehicle", ZERO_NS + 30 * MS)
+    ((_, _, drawn),) = found["/lanes/corridor/markers"]
+    clear, left, right = drawn.markers
+    assert clear.action == DELETE_ALL
+    assert [(p.x, p.y) for p in left.points] == [(5, 1.75), (6, 1.75), (6, 1.75), (7, 1.75)]
+    assert [(p.x, p.y) for p in right.points] == [(5, -1.5), (6, -1.5), (6, -1.5), (7, -1.5)]
+    assert left.color.a == 1.0
+    assert right.color.a == 0.5
+
+
+def test_a_road_without_end_is_written_too(tmp_path):
+    none, nothing = np.zeros(0), np.zeros(0, np.bool_)
+    road = RoadCorridor(0, "vehicle", "front", "segmentation", none, none, none, nothing, nothing, 0.0)
+    found = _record(tmp_path / "o.mcap", ("add", 5, "t", "p", road))
+    assert len(found["/t/p"][0][2].stations_m) == 0
+    assert len(found["/t/p/markers"][0][2].markers) == 1
 
 
 def test_a_raw_frame_keeps_its_layout(tmp_path):
