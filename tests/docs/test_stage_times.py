@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks" / "stages"))
 
-from plot import Series, line_plot
+from plot import Series, line_plot  # noqa: E402
 
 
 def test_the_benchmark_gives_a_figure_and_a_curve_for_each_stage(tmp_path):
