@@ -32,10 +32,15 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """Longest delay of a job by jobs of lower urgency; `by`: the tasks and sections it is due to, with their parts."""
+    """Longest delay of a job by jobs of lower urgency; `by`: the tasks and sections it is due to, with their parts.
+
+    `interrupted`: whether jobs with later deadlines may execute meanwhile, as under SRP those of tasks with shorter
+    relative deadlines, since the ceiling keeps only the others from starting.
+    """
 
     total_ns: int = 0
     by: tuple[tuple[str, int], ...] = ()
+    interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

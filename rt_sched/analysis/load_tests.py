@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from rt_sched.analysis.batch import Status, edf_schedulable
-from rt_sched.analysis.fixed_points import Timing
+from rt_sched.analysis.fixed_points import NotConverged, Timing
 from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.methods.edf import blocked_ns
 from rt_sched.analysis.methods.rows import attained
 from rt_sched.analysis.result import Verdict
 from rt_sched.analysis.utilisation import edf_load, hyperbolic, liu_layland
@@ -91,22 +92,24 @@ def _by_load(timings: Sequence[Timing]) -> list[TestResult]:
 
 
 def _demand(load: ProcessorLoad, timings: Sequence[Timing]) -> list[TestResult]:
-    regions_ns = [task.region_ns for task in load.tasks]
-    most_ns = max(max(regions_ns), load.row.switch_ns, 1) - 1 if load.row.preemptive else 0
+    name = "edf_demand"
+    try:
+        blocking_ns = [blocked_ns(load, task) for task in load.tasks]
+    except NotConverged as error:
+        return [(name, Verdict.INCONCLUSIVE, str(error))]
     result = edf_schedulable(
         [[t.wcet_ns for t in timings]],
         [[t.period_ns for t in timings]],
         [[t.deadline_ns for t in timings]],
         [[t.jitter_ns for t in timings]],
-        [[t.blocking_ns + most_ns for t in timings]] if most_ns or any(t.blocking_ns for t in timings) else None,
+        [blocking_ns] if any(blocking_ns) else None,
         load.row.preemptive,
     )
     status = Status(int(result.status[0]))
-    name = "edf_demand"
     if bool(result.schedulable[0]):
         return [(name, Verdict.SCHEDULABLE, "in no interval more work falls due than fits")]
     if status is not Status.OK or result.violation_ns is None:
         return [(name, Verdict.INCONCLUSIVE, f"the test ended with status {status.name.lower()}")]
     text = f"within {int(result.violation_ns[0])} ns more work can fall due than fits"
-    proven = attained(load) and not most_ns
+    proven = attained(load) and not any(blocking_ns)
     return [(name, Verdict.UNSCHEDULABLE if proven else Verdict.INCONCLUSIVE, text)]

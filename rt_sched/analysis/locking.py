@@ -113,8 +113,9 @@ def _on_processor(
     else:
         totals = inheritance_blocking_ns(sections)
     protocol = next(iter(protocols))
+    by_deadline = row.policy is Policy.EDF
     return {
-        index: LockTerms(Blocking(total, _by(setup, order, sections, place, total, protocol)))
+        index: LockTerms(Blocking(total, _by(setup, order, sections, place, total, protocol), by_deadline))
         for place, (index, total) in enumerate(zip(order, totals, strict=True))
     }
 
@@ -235,9 +236,10 @@ def _msrp(
         most_ns = max(longest.values()) if len(here) > 1 else 0
         blocking_ns |= {everyone[i]: most_ns for i in here}
     by = "a spin and section of a less urgent task"
+    mixed = setup.processors[number].policy is Policy.EDF and contested != shared
     return {
         everyone[i]: LockTerms(
-            Blocking(blocking_ns[everyone[i]], ((by, blocking_ns[everyone[i]]),))
+            Blocking(blocking_ns[everyone[i]], ((by, blocking_ns[everyone[i]]),), mixed)
             if blocking_ns[everyone[i]]
             else Blocking(),
             found[i].spin_ns,

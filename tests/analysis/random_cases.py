@@ -87,10 +87,12 @@ class Features:
 def random_case(seed: int) -> tuple[System, Plan]:
     """A system of one or two processors and its plan; every third has no features but jitter and is loaded highly."""
     rng = random.Random(seed)  # noqa: S311 - reproducible test data
-    shares = (0.25, 0.25, 0.4, 0.3, 0.15, 0.2, 0.15, 0.15, 0.3, 0.3)
+    shares = (0.25, 0.25, 0.4, 0.3, 0.15, 0.35, 0.15, 0.15, 0.3, 0.3)
     if seed % 3 == 0:
         shares = (0.3, *[0.0] * (len(shares) - 1))
     has = Features(seed % 3 == 0, *(rng.random() < share for share in shares))
+    if has.criticality and rng.random() < 0.7:
+        has = replace(has, jitter=False, messages=False, suspension=False)
     elements, tasks, processors, placements = [], [], [], []
     for number in range(rng.choice((1, 1, 2))):
         policy, preemptive, points, cores = rng.choice(_PROCESSORS)
@@ -137,8 +139,9 @@ def _tasks(rng: random.Random, number: int, element: ProcessingElement, has: Fea
     cuts = sorted(rng.random() for _ in range(count - 1))
     shares = [b - a for a, b in zip([0.0, *cuts], [*cuts, 1.0], strict=True)]
     longest = 14 if has.dense else 40
-    periods = sorted(rng.randint(5, longest) * (10 if element.policy in (SLICED, TABLE) else 1) for _ in range(count))
-    deadlines = rng.choice(("implicit", "constrained", "arbitrary"))
+    slow = rng.choice(((10,), (5,), (3, 20))) if element.policy in (SLICED, TABLE) else (1,)
+    periods = sorted(rng.randint(5, longest) * rng.choice(slow) for _ in range(count))
+    deadlines = rng.choice(("implicit", "constrained", "constrained" if has.criticality else "arbitrary"))
     return [
         _task(rng, f"t{number}{place}", element, load * share, period, deadlines, has)
         for place, (share, period) in enumerate(zip(shares, periods, strict=True))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from rt_sched.analysis.batch import Status, edf_response_times
+from rt_sched.analysis.fixed_points import NotConverged, least_fixed_point
 from rt_sched.analysis.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
@@ -35,7 +37,10 @@ SOURCE = "Spuri 1996 (preemptive, jitter); George, Rivierre, Spuri 1996 (non-pre
 def _respond(load: ProcessorLoad) -> list[Found]:
     rows = rows_of(load)
     preemptive = load.row.preemptive
-    blocked = [_blocked_ns(load, row.task) for row in rows]
+    try:
+        blocked = [blocked_ns(load, row.task) for row in rows]
+    except NotConverged as error:
+        return [Found(None, str(error)) for _ in load.tasks]
     result = edf_response_times(
         [[row.task.cost_ns for row in rows]],
         [[row.stream.period_ns for row in rows]],
@@ -58,12 +63,15 @@ def _respond(load: ProcessorLoad) -> list[Found]:
     return [found[place] for place in range(len(load.tasks))]
 
 
-def _blocked_ns(load: ProcessorLoad, task: LoadTask) -> int:
+def blocked_ns(load: ProcessorLoad, task: LoadTask) -> int:
     """By sections of jobs with later deadlines, and by a part of one, at least its switch, which nobody preempts.
 
-    With jitter a job may be nearer to its deadline, when it is released, than its relative deadline says.
+    With jitter a job may be nearer to its deadline, when it is released, than its relative deadline says. Raises
+    NotConverged when jobs that may start in the middle of a section leave it no end.
     """
     sections_ns = 0 if task.blocking is None else task.blocking.total_ns
+    if task.blocking is not None and task.blocking.interrupted and sections_ns:
+        sections_ns = _interrupted_ns(load, task, sections_ns)
     if not load.row.preemptive:
         return sections_ns
     regions_ns = (
@@ -72,6 +80,21 @@ def _blocked_ns(load: ProcessorLoad, task: LoadTask) -> int:
         if other is not task and other.deadline_ns > task.deadline_ns - task.release_jitter_ns
     )
     return sections_ns + max(load.row.switch_ns, *regions_ns, 1) - 1
+
+
+def _interrupted_ns(load: ProcessorLoad, task: LoadTask, section_ns: int) -> int:
+    """A section of `section_ns` with all jobs in between that its ceiling lets start.
+
+    They have a shorter relative deadline than the blocked one; with jitter that of any blocked one counts.
+    """
+    jitters = any(other.release_jitter_ns for other in load.tasks)
+    limit_ns = max(other.deadline_ns for other in load.tasks) if jitters else task.deadline_ns
+    rows = [row for row in rows_of(load) if row.task.deadline_ns < limit_ns]
+    if sum((Fraction(row.task.cost_ns, row.stream.period_ns) for row in rows), Fraction(0)) >= 1:
+        raise NotConverged(f"the jobs that may start while a section blocks {task.name} leave it no time")
+    return least_fixed_point(
+        lambda length_ns: section_ns + sum(row.jobs_within(length_ns) * row.task.cost_ns for row in rows), section_ns
+    )
 
 
 def _bound(load: ProcessorLoad, rows: Sequence[Row], mine: Row, arrival_ns: int, value_ns: int) -> Bound:
