@@ -75,7 +75,8 @@ class Control(StageBase):
             "hold_deceleration_m_s2", hold_deceleration_m_s2, low=0.01, high=self._emergency_m_s2, unit="m/s^2"
         )
         self._counter = 0
-        self._reset()
+        self._last_ns: int | None = None
+        self._deceleration = 0.0
 
     def start(self, context: StageContext) -> None:
         """Forgets an earlier run."""
@@ -108,7 +109,7 @@ class Control(StageBase):
         return {"command": command}
 
     def _reset(self) -> None:
-        self._last_ns: int | None = None
+        self._last_ns = None
         self._deceleration = 0.0
 
     def _within_limits(self, plan: MotionPlan, ego: EgoMotion | None) -> float:

@@ -76,7 +76,7 @@ class FrameFusion:
             if self._lidar_follows(found, view.capture_ns):
                 continue
             found.size_m = np.array(TYPICAL_SIZE_M.get(found.label, found.size_m), np.float64)
-            foot = self._foot(view, boxes[column], found.size_m[2])
+            foot = self._foot(view, boxes[column], found)
             if foot is not None:
                 point, covariance = foot
                 objects.filter.update(row, point, covariance / self._share(objects, row, view), view.age_s)
@@ -108,11 +108,14 @@ class FrameFusion:
     def _start(self, objects: ObjectList, box_px: Float, name: str, score: float, view: _View) -> None:
         """A detection that nothing explains becomes an object, if its score and its range allow."""
         size = np.array(TYPICAL_SIZE_M.get(name, TYPICAL_SIZE_M["car"]))
-        foot = self._foot(view, box_px, size[2]) if score >= self._limits.min_score else None
-        if foot is None or float(np.linalg.norm(foot[0])) > self._limits.range_m:
+        foot = view.geometry.foot_of_box(box_px, size[2], self._limits.ground_z_m)
+        if score < self._limits.min_score or foot is None or float(np.linalg.norm(foot[0])) > self._limits.range_m:
             return
-        found = objects.add(*foot, -1 if foot[0][0] > 0.0 else 1, size, view.capture_ns)
+        turn = rotation(-view.turned_rad)
+        point, covariance = turn @ foot[0], turn @ foot[1] @ turn.T
+        found = objects.add(point, covariance, -1 if point[0] > 0.0 else 1, size, view.capture_ns)
         found.vote(name, score, 1.0)
+        found.fill(view.geometry.apparent_height_m(box_px, foot[0]))
         objects.see(found, view.camera, view.capture_ns)
         objects.place(found, view.capture_ns)
 
@@ -130,13 +133,18 @@ class FrameFusion:
         centers[:, 2] = self._limits.ground_z_m + sizes[:, 2] / 2.0
         return view.geometry.project_boxes(centers, sizes)
 
-    def _foot(self, view: _View, box_px: Float, height_m: float) -> tuple[Float, Float] | None:
-        """Position and covariance, along today's axes, of the foot of a detection; None when it does not show."""
-        foot = view.geometry.foot_of_box(box_px, height_m, self._limits.ground_z_m)
+    def _foot(self, view: _View, box_px: Float, found: TrackedObject) -> tuple[Float, Float] | None:
+        """Position and covariance, along today's axes, of the foot of an object; None when it does not show.
+
+        The lower edges of all its boxes so far tell how high the object is, the box's own height how far it is now.
+        """
+        foot = view.geometry.foot_of_box(box_px, found.size_m[2], self._limits.ground_z_m)
         if foot is None:
             return None
+        found.fill(view.geometry.apparent_height_m(box_px, foot[0]))
+        point, covariance = view.geometry.foot_by_height(box_px, foot[0], found.apparent_height_m)
         turn = rotation(-view.turned_rad)
-        return turn @ foot[0], turn @ foot[1] @ turn.T
+        return turn @ point, turn @ covariance @ turn.T
 
     def _lidar_follows(self, found: TrackedObject, capture_ns: int) -> bool:
         return found.lidar_seen_ns is not None and capture_ns - found.lidar_seen_ns <= self._limits.lidar_timeout_ns

@@ -50,6 +50,12 @@ _PLACES_PER_MISS = 6
 #: How long an object that only cameras have placed lately is published after the last of them did.
 _CAMERA_COAST_NS = 200 * NS_PER_MS
 
+#: So many camera boxes tell an object's apparent height.
+_HEIGHT_MEMORY = 90
+
+#: Common to all ranges that cameras tell of one object: the road is not flat and its height not known. Relative.
+_CAMERA_RANGE_ERROR = 0.1
+
 #: Older votes for a label count less with every new one.
 _LABEL_MEMORY = 0.9
 
@@ -79,7 +85,14 @@ class TrackedObject:
     confirmed: bool = False
     votes: dict[str, float] = field(default_factory=dict)
     camera_score: float = 0.0
+    apparent_height_m: float = 0.0
+    fills: int = 0
     seen_by: set[str] = field(default_factory=set)
+
+    def fill(self, height_m: float) -> None:
+        """A camera's box fits an object of this height at the place where its lower edge meets the road."""
+        self.fills = min(self.fills + 1, _HEIGHT_MEMORY)
+        self.apparent_height_m += (height_m - self.apparent_height_m) / self.fills
 
     @property
     def label(self) -> str:
@@ -204,6 +217,15 @@ class ObjectList:
         """float64[n]."""
         return np.array([item.face for item in self.items], np.float64)
 
+    def _honest_covariances(self, rows: list[int]) -> Float:
+        """float64[k, 6, 6]: those of the filter, and along the ray what all camera positions of an object share."""
+        covariances = self.filter.covariance[rows]
+        for index, row in enumerate(rows):
+            if self.items[row].lidar_seen_ns is None:
+                error = _CAMERA_RANGE_ERROR * self.filter.mean[row, :2]
+                covariances[index, :2, :2] += np.outer(error, error)
+        return covariances
+
     def _unlikely(self) -> npt.NDArray[np.bool_]:
         """Which objects move as few do: bool[n]."""
         ahead, across = self.filter.mean[:, 2], self.filter.mean[:, 3]
@@ -240,7 +262,7 @@ class ObjectList:
             seen_by=tuple(tuple(sorted(item.seen_by)) for item in items),
             views=views,
             accelerations_m_s2=mean[:, 4:].copy(),
-            covariances=self.filter.covariance[rows],
+            covariances=self._honest_covariances(rows),
             weights=weights,
             ego_speed_m_s=ego_speed_m_s,
         )

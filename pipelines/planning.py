@@ -32,9 +32,9 @@ class Plan(StageBase):
     - emergency: `emergency_deceleration_m_s2`, from a time to collision of `emergency_ttc_s` or a needed deceleration
       of `emergency_needed_m_s2` on, until the time to collision has grown to `release_ttc_s`. Below `full_closing_m_s`
       both times shrink in proportion to the closing speed: a slow approach leaves the way to brake gently, and little
-      noise makes much of its time to collision. To begin, the emergency must stand out of the noise: closing speed
-      and gap are first taken `confidence_sigmas` standard deviations to the harmless side, and the object must be in
-      the way with a probability of `emergency_in_path`, its closing speed known to `emergency_closing_sigma_m_s`: what
+      noise makes much of its time to collision. To begin, the emergency must stand out of the noise: the closing
+      speed is first taken `confidence_sigmas` standard deviations to the harmless side, and the object must be in the
+      way with a probability of `emergency_in_path`, its closing speed known to `emergency_closing_sigma_m_s`: what
       only cameras place, with a detector of moderate accuracy, is braked for, but not in an emergency;
     - brake: the needed deceleration, at least `brake_deceleration_m_s2`, from `brake_ttc_s` on;
     - warn: `warn_deceleration_m_s2`, from `warn_ttc_s` on.
@@ -101,10 +101,9 @@ class Plan(StageBase):
         ttc = situation.times_to_collision_s
         if not situation.valid:
             return {"plan": _plan(situation, valid=False)}
-        share = np.clip(situation.closing_m_s / self._full_closing_m_s, 0.0, 1.0)
-        urgent = self._urgent(situation, share)
+        urgent = self._urgent(situation)
         if self._emergency:
-            urgent |= ttc <= self._release_ttc_s * share
+            urgent |= ttc <= self._release_ttc_s * self._share(situation.closing_m_s)
         self._emergency = bool(urgent.any())
         brake, warn = ttc <= self._brake_ttc_s, ttc <= self._warn_ttc_s
         decelerations = np.where(warn, self._warn_m_s2, 0.0)
@@ -127,15 +126,18 @@ class Plan(StageBase):
         )
         return {"plan": plan}
 
-    def _urgent(self, situation: Situation, share: Float) -> npt.NDArray[np.bool_]:
+    def _urgent(self, situation: Situation) -> npt.NDArray[np.bool_]:
         """Which objects call for emergency braking even when noise has made them look too dangerous."""
-        gaps = situation.gaps_m + self._sigmas * situation.gap_sigmas_m
         closing = situation.closing_m_s - self._sigmas * situation.closing_sigmas_m_s
         closes = np.isfinite(situation.times_to_collision_s) & (closing > 0.0)
-        ttc = np.divide(gaps, closing, out=np.full_like(gaps, np.inf), where=closes)
+        ttc = np.divide(situation.gaps_m, closing, out=np.full_like(closing, np.inf), where=closes)
         hard = closes & (situation.needed_m_s2 >= self._needed_m_s2)
         sure = (situation.in_path >= self._in_path) & (situation.closing_sigmas_m_s <= self._closing_sigma_m_s)
-        return ((ttc <= self._emergency_ttc_s * share) | hard) & sure
+        return ((ttc <= self._emergency_ttc_s * self._share(closing)) | hard) & sure
+
+    def _share(self, closing_m_s: Float) -> Float:
+        """How much of the emergency's times counts at these closing speeds."""
+        return np.clip(closing_m_s / self._full_closing_m_s, 0.0, 1.0)
 
 
 def _profile(wanted_m_s2: float, closing_m_s: float, speed_m_s: float | None) -> tuple[npt.NDArray[np.int64], Float]:

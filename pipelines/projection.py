@@ -20,6 +20,9 @@ _NEAR_M = 0.3
 _EDGE_SIGMA = 0.05
 _PITCH_SIGMA_RAD = 0.01
 
+#: Uncertainty of a box's height from frame to frame, relative to it.
+_HEIGHT_SIGMA = 0.04
+
 #: This share of the difference between the two ranges of a box counts as standard deviation.
 _DISAGREEMENT_SHARE = 0.5
 
@@ -129,3 +132,21 @@ class CameraGeometry:
         direction = line / distance
         covariance = np.outer(direction, direction) * (along**2 - across**2) + np.eye(2) * across**2
         return point, covariance
+
+    def apparent_height_m(self, box_px: Float, foot_m: Float) -> float:
+        """Height of what fills an image box while it stands at `foot_m`: float64[2] on the ground."""
+        distance = float(np.linalg.norm(foot_m - self.position_m[:2]))
+        return distance * float(box_px[3] - box_px[1]) / self.fy
+
+    def foot_by_height(self, box_px: Float, foot_m: Float, height_m: float) -> tuple[Float, Float]:
+        """The same foot, moved along its ray to where an object of `height_m` fills the box: position, covariance.
+
+        Says how the distance changes better than the lower edge does, and how far it is no better than `height_m`.
+        """
+        line = foot_m - self.position_m[:2]
+        direction = line / max(float(np.linalg.norm(line)), 1e-6)
+        distance = self.fy * height_m / max(float(box_px[3] - box_px[1]), 1.0)
+        along = _HEIGHT_SIGMA * distance
+        across = distance * (1.0 + _EDGE_SIGMA * float(box_px[2] - box_px[0])) / self.fx
+        covariance = np.outer(direction, direction) * (along**2 - across**2) + np.eye(2) * across**2
+        return self.position_m[:2] + distance * direction, covariance

@@ -29,7 +29,8 @@ _NEW_ACCELERATION_M_S2 = 1.5
 
 #: Nodes and weights on [0, 1] that integrate the process noise: its integrand is smooth over a cycle.
 _GAUSS = np.polynomial.legendre.leggauss(5)
-_NODES, _WEIGHTS = 0.5 * (_GAUSS[0] + 1.0), 0.5 * _GAUSS[1]
+_NODES: Float = 0.5 * (_GAUSS[0] + 1.0)
+_WEIGHTS: Float = 0.5 * _GAUSS[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ class TrackFilter:
 
     def _noise(self, dt_s: float) -> Float:
         """float64[3, 3]: what white jerk, whose density keeps the acceleration at its sigma, adds in `dt_s`."""
-        shocks = np.array([self._transition(dt_s * node)[:, 2] for node in _NODES])
+        shocks: Float = np.array([self._transition(dt_s * node)[:, 2] for node in _NODES.tolist()])
         noise: Float = self._psd * dt_s * (shocks.T * _WEIGHTS) @ shocks
         return noise
 
@@ -175,4 +176,5 @@ def rotation(angle_rad: float) -> Float:
 
 def _per_axis(block: Float) -> Float:
     """float64[6, 6]: the same 3 x 3 block for x and for y, in the order of the state."""
-    return np.kron(block, np.eye(2))
+    blocks: Float = np.kron(block, np.eye(2))
+    return blocks
