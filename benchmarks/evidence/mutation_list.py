@@ -423,9 +423,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         13,
         "partners at the tolerance match",
-        _MESSAGES,
-        'newest_ns - oldest_ns <= state["tolerance_ns"]',
-        'newest_ns - oldest_ns < state["tolerance_ns"]',
+        _BUILD,
+        'row["tolerance_ns"] = task.tolerance_ns',
+        'row["tolerance_ns"] = max(task.tolerance_ns - 1, 0)',
     ),
     Mutation(
         13,

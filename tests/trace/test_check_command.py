@@ -78,6 +78,8 @@ def test_a_run_whose_trace_is_wrong_has_failed() -> None:
             chains=(),
             faults=(),
             trace_check=trace_check,
+            violated=None,
+            tripped=None,
             losses=Losses(),
             arbiter_states=(),
             after_recording_ns=0,

@@ -8,7 +8,7 @@ import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.checker.modes import active_spans, removals
+from rt_sched.trace.checker.modes import active_spans
 from rt_sched.trace.records import EventKind
 from rt_sched.trace.setup import FaultTarget
 
@@ -30,7 +30,7 @@ def check_changes(history: History, found: Findings) -> None:
     removed = Counter(
         (time_ns, task.processor, index, -1)
         for index, task in enumerate(setup.tasks)
-        for time_ns in removals(setup, index)
+        for time_ns in history.removals[index]
         if time_ns <= horizon_ns
     )
     _compare(history, EventKind.TASK_REMOVED, removed, Rule.MODES, found)

@@ -6,7 +6,7 @@ the setup that the trace carries. It does not simulate: every rule is checked on
 
 from __future__ import annotations
 
-from rt_sched.trace.checker.budgets import check_budgets, server_keys
+from rt_sched.trace.checker.budgets import check_budgets
 from rt_sched.trace.checker.changes import check_changes
 from rt_sched.trace.checker.criticality import check_criticality
 from rt_sched.trace.checker.ends import check_aborts, check_suppressed
@@ -19,6 +19,7 @@ from rt_sched.trace.checker.locks import check_locks
 from rt_sched.trace.checker.publishing import check_publishing
 from rt_sched.trace.checker.reading import check_reading
 from rt_sched.trace.checker.scheduling import check_scheduling
+from rt_sched.trace.checker.servers import server_keys
 from rt_sched.trace.checker.suspensions import check_suspensions
 from rt_sched.trace.checker.times import check_times
 from rt_sched.trace.records import Trace

@@ -9,7 +9,7 @@ import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.checker.intervals import Intervals, brief_stays
+from rt_sched.trace.checker.intervals import Intervals
 from rt_sched.trace.checker.locks import LockHistory
 
 #: Effective key of a job from an instant on.
@@ -53,7 +53,7 @@ class _Cores:
         self._job, self._end_ns = run.job.tolist(), run.end_ns.tolist()
         self._core, self._open = (run.core - self._first).tolist(), run.open.tolist()
         self._stops = set(zip(wait.job.tolist(), wait.begin_ns.tolist(), strict=True))
-        self._vague = {job for job, _ in brief_stays(history)}
+        self._vague = {job for job, _ in history.brief_stays}
         self._present = [-1] * self._count
         self._last_core: dict[int, int] = {}
         self._entered: list[int] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
@@ -84,7 +86,8 @@ def _busy(history: History, row: int) -> list[tuple[int, int]]:
 
 
 def _idle_from(busy: list[tuple[int, int]], at_ns: int) -> int:
-    for begin_ns, end_ns in busy:
-        if begin_ns <= at_ns < end_ns:
-            return end_ns
+    """The end of the span around an instant, the instant itself where there is none; the spans are apart."""
+    place = bisect_right(busy, (at_ns, NEVER_NS)) - 1
+    if place >= 0 and at_ns < busy[place][1]:
+        return busy[place][1]
     return at_ns if busy else NEVER_NS

@@ -8,7 +8,6 @@ import numpy as np
 
 from rt_sched.trace.checker.draws import DEMAND, bits_of, demands_of
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.checker.modes import removals
 from rt_sched.trace.records import Int64s
 from rt_sched.trace.setup import OverrunAction
 
@@ -57,7 +56,7 @@ def next_arrivals(history: History, task: int, instants_ns: list[int]) -> list[i
     """
     mine = history.jobs_of_task[task]
     arrivals = history.trace.jobs.arrival_ns[mine].tolist()
-    forgets = removals(history.setup, task)
+    forgets = history.removals[task]
     found: set[int] = set()
     for time_ns in instants_ns:
         place = bisect_left(arrivals, time_ns)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import numpy as np
 
 from rt_sched.trace.checker.demands import next_arrivals
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
 from rt_sched.trace.checker.locks import LockHistory
-from rt_sched.trace.checker.modes import removals
 from rt_sched.trace.records import EventKind, Int64s, JobStatus
 from rt_sched.trace.setup import DeadlineAction, OverrunAction
 
@@ -45,15 +46,19 @@ def abort_causes(history: History, job: int, deadlines: bool = True) -> list[Cau
             causes.append((time_ns, _FOURTH, Rule.BUDGETS))
     causes += [
         (time_ns, _FIRST, Rule.MODES)
-        for time_ns in removals(history.setup, int(history.task[job]))
-        if arrival_ns < time_ns <= end_ns
+        for time_ns in _between(history.removals[int(history.task[job])], arrival_ns, end_ns)
     ]
     if not task.high_criticality:
-        switches = history.high_ns(int(history.row[job]))
-        causes += [(at_ns, _FOURTH, Rule.CRITICALITY) for at_ns in switches if arrival_ns < at_ns <= end_ns]
+        switches = _between(history.high_ns(int(history.row[job])), arrival_ns, end_ns)
+        causes += [(at_ns, _FOURTH, Rule.CRITICALITY) for at_ns in switches]
     if deadlines and task.deadline_action is DeadlineAction.ABORT and jobs.deadline_ns[job] <= end_ns:
         causes.append((int(jobs.deadline_ns[job]), _FOURTH, Rule.ENDS))
     return [cause for cause in causes if cause[0] <= history.trace.horizon_ns]
+
+
+def _between(instants: list[int], after_ns: int, last_ns: int) -> list[int]:
+    """Those of ascending instants in (after, last]."""
+    return instants[bisect_right(instants, after_ns) : bisect_right(instants, last_ns)]
 
 
 def check_aborts(history: History, locks: LockHistory, found: Findings) -> None:
@@ -81,7 +86,7 @@ def _endangered(history: History) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     some &= jobs.deadline_ns <= history.trace.horizon_ns
     some &= history.end_ns >= jobs.deadline_ns
     some |= jobs.status == JobStatus.ABORTED
-    some |= history.per_task([int(bool(removals(history.setup, task))) for task in range(len(tasks))]) == 1
+    some |= history.per_task([int(bool(history.removals[task])) for task in range(len(tasks))]) == 1
     switched = np.array([bool(history.high_ns(row)) for row in range(len(history.cores))], np.bool_)
     some |= switched[history.row] & (history.per_task([int(task.high_criticality) for task in tasks]) == 0)
     enforced = [job for job, rows in history.enforcements.items() if any(row[2] in _ABORTING for row in rows)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
-from rt_sched.trace.checker.intervals import Intervals, brief_stays
+from rt_sched.trace.checker.intervals import Intervals
 from rt_sched.trace.checker.keys import key_at, preempts
 from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.checker.rescaling import Offsets
@@ -106,7 +106,7 @@ def _winners(history: History, rows: Int64s) -> list[int | None]:
 def _brief_on_rows(history: History) -> dict[tuple[int, int], list[int]]:
     """Per processor and instant the jobs that got one of its cores for no time at all."""
     found: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for job, time_ns in brief_stays(history):
+    for job, time_ns in history.brief_stays:
         found[int(history.row[job]), time_ns].append(job)
     return found
 
@@ -119,7 +119,9 @@ def _prefix_over(history: History, place: int) -> bool:
     return length_ns in (processor.switch_ns, processor.switch_ns + processor.migration_ns)
 
 
-def check_skips(history: History, own: Int64s, wait: Intervals, run: Intervals, found: Findings) -> None:
+def check_skips(
+    history: History, own: Int64s, wait: Intervals, run: Intervals, locks: LockHistory, found: Findings
+) -> None:
     """A job is skipped when it would be dispatched: a core is free for it or runs what it may preempt."""
     jobs = history.trace.jobs
     skipped = np.flatnonzero(jobs.status == JobStatus.SKIPPED)
@@ -138,9 +140,7 @@ def check_skips(history: History, own: Int64s, wait: Intervals, run: Intervals, 
             continue
         if processor.slices or processor.table:
             continue
-        key = waited.get(job)
-        if key is None:
-            continue
+        key = waited.get(job, key_at(locks.keys.get(job), int(own[job]), at_ns))
         first_core = int(history.first_core[row])
         possible = False
         for core in range(first_core, first_core + processor.cores):
@@ -196,7 +196,7 @@ def check_overheads(history: History, left: Left, found: Findings) -> None:
     paid = np.where(switching[first], end_ns[first] - begin_ns[first], 0)
     stay_end = end_ns[np.concatenate([first[1:] - 1, [len(order) - 1]])]
     only_switch = stay_end == np.where(switching[first], end_ns[first], -1)
-    brief = {who for who, _ in brief_stays(history)}
+    brief = {who for who, _ in history.brief_stays}
     for at in np.flatnonzero(paid != expected).tolist():
         who, time_ns = int(job[first[at]]), int(begin_ns[first[at]])
         cut_off = only_switch[at] and paid[at] < expected[at]

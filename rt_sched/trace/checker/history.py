@@ -190,6 +190,15 @@ class History:
         return self.events_of_jobs(EventKind.ENFORCE)
 
     @cached_property
+    def removals(self) -> list[list[int]]:
+        """Per task the instants at which it is removed, ascending."""
+        instants: list[list[int]] = [[] for _ in self.setup.tasks]
+        for change in sorted(self.setup.mode_changes, key=lambda one: one.time_ns):
+            for task in set(change.removed):
+                instants[task].append(change.time_ns)
+        return instants
+
+    @cached_property
     def _modes(self) -> dict[int, list[tuple[int, int]]]:
         table = self.trace.events
         switches: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -201,9 +210,16 @@ class History:
         """Mode switches of a processor in order: instant, HIGH or LOW."""
         return self._modes.get(row, [])
 
+    @cached_property
+    def _high_ns(self) -> list[list[int]]:
+        return [
+            [time_ns for time_ns, kind in self.criticality_switches(row) if kind == EventKind.HIGH]
+            for row in range(len(self.cores))
+        ]
+
     def high_ns(self, row: int) -> list[int]:
-        """Instants at which a processor went into HI mode."""
-        return [time_ns for time_ns, kind in self.criticality_switches(row) if kind == EventKind.HIGH]
+        """Instants at which a processor went into HI mode, ascending."""
+        return self._high_ns[row]
 
     def high_spans(self, row: int) -> list[tuple[int, int]]:
         """Spans of HI mode of a processor; a LO job that arrives at the end of one still meets HI mode."""
@@ -279,6 +295,21 @@ class History:
         starts, ends, bounds = self._stays
         place = bisect_left(starts, time_ns, bounds[job], bounds[job + 1]) - 1
         return place >= bounds[job] and ends[place] >= time_ns
+
+    @cached_property
+    def brief_stays(self) -> set[tuple[int, int]]:
+        """Jobs, and the instants at which they got a core and gave it up at once, for a lock or to suspend."""
+        slices = self.trace.slices
+        gave_up = {
+            (job, time_ns)
+            for kind in (EventKind.REQUEST, EventKind.SUSPEND)
+            for time_ns, job, _, _ in self.events(kind)
+        }
+        if gave_up:
+            jobs = slices.job.tolist()
+            gave_up.difference_update(zip(jobs, slices.start_ns.tolist(), strict=True))
+            gave_up.difference_update(zip(jobs, slices.end_ns.tolist(), strict=True))
+        return gave_up
 
     @cached_property
     def first_slice_ns(self) -> Int64s:

@@ -102,17 +102,6 @@ def held_back(history: History, locks: LockHistory) -> list[Span]:
     return [span for span in spans if span[1] < span[2]]
 
 
-def brief_stays(history: History) -> set[tuple[int, int]]:
-    """Jobs, and the instants at which they got a core and gave it up at once, for a lock or to suspend."""
-    slices, order = history.trace.slices, history.slices_by_job
-    column, found = slices.job[order], set()
-    for time_ns, job, _, _ in (*history.events(EventKind.REQUEST), *history.events(EventKind.SUSPEND)):
-        mine = order[np.searchsorted(column, job) : np.searchsorted(column, job, side="right")]
-        if not np.any(slices.end_ns[mine] == time_ns) and not np.any(slices.start_ns[mine] == time_ns):
-            found.add((job, time_ns))
-    return found
-
-
 def _between(history: History, begin: EventKind, end: EventKind) -> Iterable[Span]:
     ends = history.events_of_jobs(end)
     for job, begins in history.events_of_jobs(begin).items():

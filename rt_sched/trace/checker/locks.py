@@ -13,6 +13,9 @@ from rt_sched.trace.records import EventKind, Int64s, JobStatus
 from rt_sched.trace.setup import Policy, Protocol
 
 _LOST = -1
+_CEILING, _INHERITANCE, _MSRP = Protocol.PRIORITY_CEILING, Protocol.PRIORITY_INHERITANCE, Protocol.MSRP
+_BY_LEVEL = Policy.FIXED_PRIORITY
+_NOBODY: frozenset[int] = frozenset()
 #: Worse than every key.
 NO_KEY = 2**62
 
@@ -72,11 +75,14 @@ class _Sweep:
     """Owners and waiters of every resource, event by event."""
 
     def __init__(self, history: History, own: Int64s, server_keys: dict[int, KeySteps], found: Findings) -> None:
-        self._history, self._own, self._found = history, own, found
+        self._history, self._found = history, found
+        self._own: list[int] = own.tolist()
         self._server_keys = server_keys
         resources = len(history.setup.resources)
         self._protocol = [resource.protocol for resource in history.setup.resources]
-        self._policy = [processor.policy for processor in history.setup.processors]
+        policies = [processor.policy for processor in history.setup.processors]
+        self._policy_of = [policies[row] for row in history.row.tolist()]
+        self._end_ns: list[int] = history.end_ns.tolist()
         self._owner = [-1] * resources
         self._waiters: list[list[int]] = [[] for _ in range(resources)]
         self._granting: dict[int, int] = {}
@@ -129,7 +135,7 @@ class _Sweep:
             if held:
                 self.result.holding[job].append((self._outer_ns[job], NEVER_NS))
         for (job, resource), since_ns in self._since.items():
-            if self._protocol[resource] is Protocol.MSRP:
+            if self._protocol[resource] is _MSRP:
                 self.result.fixed[job].append((since_ns, NEVER_NS))
         for job, since_ns in self._waiting_since.items():
             self._end_wait(job, since_ns, min(int(history.end_ns[job]), horizon_ns))
@@ -165,6 +171,8 @@ class _Sweep:
 
     def _overdue(self, time_ns: int) -> None:
         """A free resource with waiters goes to one of them at the instant at which it became free."""
+        if not self._granting:
+            return
         for resource, since_ns in list(self._granting.items()):
             if time_ns > since_ns:
                 del self._granting[resource]
@@ -172,7 +180,7 @@ class _Sweep:
                     self._say(since_ns, self._name(resource), "a waiting job gets the lock as soon as it is free")
 
     def _alive_waiters(self, resource: int, time_ns: int) -> list[int]:
-        return [job for job in self._waiters[resource] if self._history.end_ns[job] > time_ns]
+        return [job for job in self._waiters[resource] if self._end_ns[job] > time_ns]
 
     def _request(self, time_ns: int, job: int, resource: int) -> None:
         if self._owner[resource] == -1 and resource not in self._granting:
@@ -183,34 +191,35 @@ class _Sweep:
         self._waiting_since[job] = time_ns
         if self._dispatched_ns == time_ns:
             self._requested_late.add((job, time_ns))
-        if self._protocol[resource] is Protocol.MSRP:
+        if self._protocol[resource] is _MSRP:
             self._since[job, resource] = time_ns
         self.acted[job].append(("request", time_ns, resource))
 
     def _lock(self, time_ns: int, job: int, resource: int) -> None:
-        name, who = self._name(resource), self._history.job_name(job)
-        owner = self._owner[resource]
+        owner, spins = self._owner[resource], self._protocol[resource] is _MSRP
         if owner != -1:
-            self._say(time_ns, name, f"{who} waits until {self._history.job_name(owner)} has unlocked it")
+            who, other = self._history.job_name(job), self._history.job_name(owner)
+            self._say(time_ns, self._name(resource), f"{who} waits until {other} has unlocked it")
         waiters = self._alive_waiters(resource, time_ns)
         late = self._dispatched_ns == time_ns
         if job in self._waiters[resource]:
             first = self._first_waiter(resource, waiters, time_ns)
-            if first not in (-1, job) and self._history.end_ns[job] > time_ns:
-                rule = "first in the order of requests" if self._protocol[resource] is Protocol.MSRP else "the best key"
-                self._say(time_ns, name, f"{self._history.job_name(first)} has {rule} and gets the lock before {who}")
+            if first not in (-1, job) and self._end_ns[job] > time_ns:
+                rule = "first in the order of requests" if spins else "the best key"
+                one, two = self._history.job_name(first), self._history.job_name(job)
+                self._say(time_ns, self._name(resource), f"{one} has {rule} and gets the lock before {two}")
             self._waiters[resource].remove(job)
             self._end_wait(job, self._waiting_since.pop(job, time_ns), time_ns, self._protocol[resource])
-            spun = self._protocol[resource] is Protocol.MSRP
-            if late or not spun:
+            if late or not spins:
                 self._granted_ns[job] = time_ns
-            if late and not spun:
+            if late and not spins:
                 self.result.in_rounds[job, time_ns].append(NO_KEY)
-            late = late and (not spun or (job, time_ns) in self._requested_late)
+            late = late and (not spins or (job, time_ns) in self._requested_late)
             if self._died_ns.get(resource) == time_ns:
                 self.result.from_dead.add((job, time_ns))
         elif waiters:
-            self._say(time_ns, name, f"{who} waits behind {self._history.job_name(waiters[0])}")
+            who, other = self._history.job_name(job), self._history.job_name(waiters[0])
+            self._say(time_ns, self._name(resource), f"{who} waits behind {other}")
         self._granting.pop(resource, None)
         self._owner[resource] = job
         if not self._held[job]:
@@ -225,9 +234,9 @@ class _Sweep:
     def _first_waiter(self, resource: int, waiters: list[int], time_ns: int) -> int:
         if not waiters:
             return -1
-        if self._protocol[resource] is Protocol.MSRP:
+        if self._protocol[resource] is _MSRP:
             return waiters[0]
-        return min(waiters, key=lambda job: self._effective(job, time_ns, set()))
+        return min(waiters, key=lambda job: self._effective(job, time_ns, _NOBODY))
 
     def _release(self, time_ns: int, kind: int, job: int, resource: int) -> None:
         owner, name = self._owner[resource], self._name(resource)
@@ -248,7 +257,7 @@ class _Sweep:
         self._owner[resource] = -1
         self._held[job].remove(resource)
         since_ns = self._since.pop((job, resource), time_ns)
-        if self._protocol[resource] is Protocol.MSRP:
+        if self._protocol[resource] is _MSRP:
             self.result.fixed[job].append((since_ns, time_ns))
         if not self._held[job]:
             self.result.holding[job].append((self._outer_ns[job], time_ns))
@@ -266,7 +275,7 @@ class _Sweep:
             if job in waiters:
                 waiters.remove(job)
                 since_ns = self._since.pop((job, resource), time_ns)
-                if self._protocol[resource] is Protocol.MSRP:
+                if self._protocol[resource] is _MSRP:
                     self.result.fixed[job].append((since_ns, time_ns))
                 self._end_wait(job, self._waiting_since.pop(job, time_ns), time_ns, self._protocol[resource])
 
@@ -274,32 +283,35 @@ class _Sweep:
         if protocol is None:
             resource = next(r for r, waiters in enumerate(self._waiters) if job in waiters)
             protocol = self._protocol[resource]
-        self.result.waits.append((job, since_ns, until_ns, protocol is Protocol.MSRP))
+        self.result.waits.append((job, since_ns, until_ns, protocol is _MSRP))
 
     def _update_ceiling(self, time_ns: int, job: int, resource: int) -> None:
-        row = int(self._history.row[job])
-        if self._protocol[resource] is not Protocol.PRIORITY_CEILING or self._policy[row] is not Policy.EDF:
+        if self._protocol[resource] is not _CEILING or self._policy_of[job] is not Policy.EDF:
             return
+        row = int(self._history.row[job])
         locked = (
             self._ceiling_deadline[r]
             for r, owner in enumerate(self._owner)
-            if owner != -1 and self._protocol[r] is Protocol.PRIORITY_CEILING and self._history.row[owner] == row
+            if owner != -1 and self._protocol[r] is _CEILING and self._history.row[owner] == row
         )
         self.result.ceilings[row].append((time_ns, min(locked, default=NEVER_NS), job))
 
-    def _effective(self, job: int, time_ns: int, seen: set[int]) -> int:
+    def _effective(self, job: int, time_ns: int, seen: frozenset[int]) -> int:
         """Best of the job's own key, its ceilings and the keys of those it blocks, through any chain."""
-        key = key_at(self._server_keys.get(job), int(self._own[job]), time_ns)
+        key = self._own[job]
+        if job in self._server_keys:
+            key = key_at(self._server_keys[job], key, time_ns)
         if job in seen:
             return key
-        seen = seen | {job}
-        policy = self._policy[int(self._history.row[job])]
+        policy = self._policy_of[job]
         for resource in self._held.get(job, ()):
-            if self._protocol[resource] is Protocol.PRIORITY_CEILING and policy is Policy.FIXED_PRIORITY:
+            protocol = self._protocol[resource]
+            if protocol is _CEILING and policy is _BY_LEVEL:
                 key = min(key, self._ceiling_level[resource])
-            if self._protocol[resource] is Protocol.PRIORITY_INHERITANCE:
+            elif protocol is _INHERITANCE and self._waiters[resource]:
+                seen = seen | {job}
                 for waiter in self._waiters[resource]:
-                    if self._policy[int(self._history.row[waiter])] is policy:
+                    if self._policy_of[waiter] is policy:
                         key = min(key, self._effective(waiter, time_ns, seen))
         return key
 
@@ -307,11 +319,11 @@ class _Sweep:
         """Note the keys of all owners; those of others are what they were declared to be."""
         for job, held in list(self._held.items()):
             steps = self._owner_keys[job]
-            key = self._effective(job, time_ns, set()) if held else None
+            key = self._effective(job, time_ns, _NOBODY) if held else None
             before = steps[-1][1] if steps else None
             if before != key:
                 if self._dispatched_ns == time_ns:
-                    declared = key_at(self._server_keys.get(job), int(self._own[job]), time_ns)
+                    declared = key_at(self._server_keys.get(job), self._own[job], time_ns)
                     self.result.in_rounds[job, time_ns].append(declared if before is None else before)
                 steps.append((time_ns, key))
             if not held:
@@ -320,7 +332,9 @@ class _Sweep:
     def _merge_keys(self) -> None:
         """Keys of owners while they own, their own ones otherwise."""
         for job, owned in self._owner_keys.items():
-            own, served = int(self._own[job]), self._server_keys.get(job)
+            own, served = self._own[job], self._server_keys.get(job)
+            if served is None and all(key is None or key == own for _, key in owned):
+                continue
             steps: KeySteps = []
             instants = sorted({time_ns for time_ns, _ in owned} | {time_ns for time_ns, _ in served or ()})
             place, present = 0, None

@@ -25,8 +25,3 @@ def active_spans(setup: Setup, task: int) -> list[tuple[int, int, bool]]:
     if begin_ns is not None:
         spans.append((begin_ns, NEVER_NS, first))
     return spans
-
-
-def removals(setup: Setup, task: int) -> list[int]:
-    """Instants at which the task is removed."""
-    return [change.time_ns for change in setup.mode_changes if task in change.removed]

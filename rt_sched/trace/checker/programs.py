@@ -10,6 +10,8 @@ from rt_sched.trace.checker.rescaling import Offsets
 from rt_sched.trace.records import JobStatus, SliceKind
 from rt_sched.trace.setup import SectionRow
 
+_LOST = int(JobStatus.LOST)
+
 #: "request", "lock", "unlock" or "dead"; instant; resource.
 Act = tuple[str, int, int]
 
@@ -26,9 +28,12 @@ def check_programs(history: History, acted: dict[int, list[Act]], found: Finding
             continue
         ordered = sorted(row.sections, key=lambda one: (one.start_ns, -one.end_ns, one.resource))
         for job in history.jobs_of_task[task].tolist():
-            sections = [
-                SectionRow(one.resource, offsets.of(job, one.start_ns), offsets.of(job, one.end_ns)) for one in ordered
-            ]
+            sections = ordered
+            if not offsets.unmoved(job):
+                sections = [
+                    SectionRow(one.resource, offsets.of(job, one.start_ns), offsets.of(job, one.end_ns))
+                    for one in ordered
+                ]
             _program(history, job, sections, acted.get(job, []), found)
 
 
@@ -81,8 +86,8 @@ def _program(
         elif what == "dead":
             if open_sections[resource]:
                 open_sections[resource].pop()
-            if jobs.status[job] not in (JobStatus.LOST, JobStatus.ABORTED):
-                found.add(Rule.RESOURCES, time_ns, where, f"it unlocks {name} itself: it is neither lost nor aborted")
+            if jobs.status[job] != _LOST:
+                found.add(Rule.RESOURCES, time_ns, where, f"it unlocks {name} itself: it is not lost")
     for resource, still in open_sections.items():
         for one in still:
             if not ended and one.end_ns < executed_ns:

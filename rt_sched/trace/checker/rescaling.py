@@ -11,6 +11,8 @@ from rt_sched.trace.checker.demands import declared_demands
 from rt_sched.trace.checker.history import History
 from rt_sched.trace.records import Int64s, JobStatus
 
+_LOST = int(JobStatus.LOST)
+
 #: One change a job lived through: its executed time, the frequency before and after in kHz.
 Step = tuple[int, int, int]
 
@@ -21,6 +23,7 @@ class Rescalings:
     def __init__(self, history: History) -> None:
         self._history = history
         self._changes: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        self._steps: dict[int, list[Step]] = {}
         present = [processor.frequency_khz for processor in history.setup.processors]
         for change in sorted(history.setup.frequency_changes, key=lambda one: one.time_ns):
             if change.time_ns > history.trace.horizon_ns:
@@ -32,18 +35,25 @@ class Rescalings:
 
     def steps(self, job: int) -> list[Step]:
         """The changes that a job lived through, in order; those before it executed count as one from the first."""
+        steps = self._steps.get(job)
+        if steps is None:
+            steps = self._steps[job] = self._find_steps(job)
+        return steps
+
+    def _find_steps(self, job: int) -> list[Step]:
         history = self._history
         row = int(history.row[job])
         changes = self._changes.get(row)
         if not changes:
             return []
         arrival_ns, end_ns = int(history.trace.jobs.arrival_ns[job]), int(history.end_ns[job])
-        lost = history.trace.jobs.status[job] == JobStatus.LOST
+        lost = history.trace.jobs.status[job] == _LOST
         first = bisect_left(changes, (arrival_ns + 1,))
         found: list[Step] = []
         declared_khz = history.setup.processors[row].frequency_khz
         present_khz = changes[first - 1][2] if first else declared_khz
-        for time_ns, old_khz, new_khz in changes[first:]:
+        for place in range(first, len(changes)):
+            time_ns, old_khz, new_khz = changes[place]
             if time_ns > end_ns or (time_ns == end_ns and lost):
                 break
             executed_ns = history.executed_at(job, time_ns)
@@ -73,9 +83,12 @@ class Rescalings:
 
     def moved(self, job: int, offset_ns: int, declared_ns: int) -> int:
         """Where an offset of a job of this declared demand lies in executed time after all changes."""
+        steps = self.steps(job)
+        if not steps:
+            return offset_ns
         demand_ns = declared_ns
         memory_ns = self._history.task_row(job).memory_ns
-        for executed_ns, old_khz, new_khz in self.steps(job):
+        for executed_ns, old_khz, new_khz in steps:
             memory_from_ns = max(demand_ns - memory_ns, executed_ns)
             offset_ns = _moved(offset_ns, executed_ns, memory_from_ns, old_khz, new_khz)
             demand_ns = _moved(demand_ns, executed_ns, memory_from_ns, old_khz, new_khz)
@@ -96,6 +109,10 @@ class Offsets:
     def __init__(self, history: History) -> None:
         self._rescalings = Rescalings(history)
         self._declared = None if self._rescalings.none else declared_demands(history)
+
+    def unmoved(self, job: int) -> bool:
+        """Whether every offset of a job lies where it was declared."""
+        return self._declared is None or not self._rescalings.steps(job)
 
     def of(self, job: int, offset_ns: int) -> int:
         """Where a declared offset of a job lies."""

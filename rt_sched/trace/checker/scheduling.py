@@ -63,7 +63,7 @@ def check_scheduling(history: History, own: Int64s, locks: LockHistory, found: F
                 lambda job, time_ns: key_at(locks.keys.get(job), int(own[job]), time_ns),
                 found,
             )
-    check_skips(history, own, wait, run, found)
+    check_skips(history, own, wait, run, locks, found)
     check_ceilings(history, locks, found)
     check_overheads(history, left, found)
 

@@ -10,6 +10,9 @@ from rt_sched.trace.checker.history import NEVER_NS, EventRow, History
 from rt_sched.trace.checker.rescaling import Offsets
 from rt_sched.trace.records import EventKind, JobStatus
 
+#: How a job may have ended before it suspended at its very offset.
+_ENDED = (int(JobStatus.LOST), int(JobStatus.ABORTED), int(JobStatus.COMPLETED))
+
 
 def check_suspensions(history: History, found: Findings) -> None:
     """Every suspension with its executed time and length, and that nothing runs meanwhile."""
@@ -69,7 +72,7 @@ def _job(
         found.add(Rule.SUSPENSION, woken[len(told)][0], where, "it wakes only from a suspension")
     # At its very offset a job suspends, unless it completes there or goes for another reason.
     passed = [at_ns for at_ns, _ in expected if at_ns < executed_ns]
-    if history.trace.jobs.status[job] in (JobStatus.LOST, JobStatus.ABORTED, JobStatus.COMPLETED):
+    if history.trace.jobs.status[job] in _ENDED:
         missing = len(told) < len(passed)
     else:
         missing = len(told) < len([at_ns for at_ns in passed if history.reached_ns(job, at_ns) <= horizon_ns])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
-from rt_sched.trace.checker.intervals import Intervals, brief_stays, held_back, joined
+from rt_sched.trace.checker.intervals import Intervals, held_back, joined
 from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.records import EventKind, Int64s, JobStatus
 from rt_sched.trace.setup import Policy, ProcessorRow
@@ -133,7 +133,7 @@ class TableWindows:
         holds: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for job, begin_ns, end_ns in held_back(history, locks):
             holds[job].append((begin_ns, end_ns))
-        brief = brief_stays(history)
+        brief = history.brief_stays
         jobs = history.trace.jobs
         lists = {}
         for task in {entry.task for entry in self._table}:
@@ -243,13 +243,10 @@ def check_ceilings(history: History, locks: LockHistory, found: Findings) -> Non
         mine = np.flatnonzero((history.row == row) & history.started)
         for job in mine.tolist():
             start_ns = int(history.trace.jobs.start_ns[job])
-            at = bisect_right(times, start_ns) - 1
             # What this job or another that starts at the same instant locks there comes after the choice.
-            present = [value for time_ns, value, _ in steps[max(at, 0) : at + 1] if time_ns < start_ns]
-            before = bisect_right(times, start_ns - 1) - 1
-            at_once = [value for time_ns, value, _ in steps if time_ns == start_ns]
-            ceiling_ns = present[0] if present else (steps[before][1] if before >= 0 else NEVER_NS)
-            ceiling_ns = max([ceiling_ns, *at_once])
+            first, last = bisect_left(times, start_ns), bisect_right(times, start_ns)
+            before_ns = steps[first - 1][1] if first > 0 else NEVER_NS
+            ceiling_ns = max([before_ns, *(value for _, value, _ in steps[first:last])])
             deadline_ns = history.task_row(job).deadline_ns
             if deadline_ns >= ceiling_ns:
                 text = (
