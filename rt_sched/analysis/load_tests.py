@@ -31,10 +31,11 @@ def tests_of(load: ProcessorLoad) -> tuple[TestResult, ...]:
     found = [_necessary(load)]
     if load.row.cores == 1 and all(_independent(task) for task in load.tasks):
         timings = [task.timing() for task in load.tasks]
-        if load.policy is Policy.FIXED_PRIORITY and load.row.preemptive and not load.row.switch_ns:
-            found += _sufficient(load, timings)
+        anywhere = load.row.preemptive and all(task.region_ns <= 1 for task in load.tasks)
+        if load.policy is Policy.FIXED_PRIORITY and anywhere:
+            found += _sufficient(timings)
         elif load.policy is Policy.EDF:
-            if load.row.preemptive and not load.row.switch_ns:
+            if anywhere:
                 found += _by_load(timings)
             found += _demand(load, timings)
     return tuple(found)
@@ -65,9 +66,7 @@ def _necessary(load: ProcessorLoad) -> TestResult:
     return "load", Verdict.INCONCLUSIVE, f"{text}: necessary, not sufficient"
 
 
-def _sufficient(load: ProcessorLoad, timings: Sequence[Timing]) -> list[TestResult]:
-    if any(task.region_ns > 1 for task in load.tasks):
-        return []
+def _sufficient(timings: Sequence[Timing]) -> list[TestResult]:
     found: list[TestResult] = []
     for name, test in (("liu_layland", liu_layland), ("hyperbolic", hyperbolic)):
         try:

@@ -89,7 +89,7 @@ def random_case(seed: int) -> tuple[System, Plan]:
     rng = random.Random(seed)  # noqa: S311 - reproducible test data
     shares = (0.25, 0.25, 0.4, 0.3, 0.15, 0.35, 0.15, 0.15, 0.3, 0.3)
     if seed % 3 == 0:
-        shares = (0.3, *[0.0] * (len(shares) - 1))
+        shares = (0.3, *[0.0] * (len(shares) - 2), 0.25)
     has = Features(seed % 3 == 0, *(rng.random() < share for share in shares))
     if has.criticality and rng.random() < 0.7:
         has = replace(has, jitter=False, messages=False, suspension=False)

@@ -1,0 +1,194 @@
+"""Does any response of many random systems exceed what any analysis says of it, and how near do they come?
+
+    python benchmarks/evidence/random_analysis.py [--systems 100000] [--jobs N] [--fresh]
+
+Every system is analysed by every method that applies and run by the kernel in several legal ways, with arrivals,
+releases and demands against it. Systems are looked at in blocks, each in a process of its own; finished blocks are kept
+beside the result, so that a run that was interrupted goes on where it stopped, as long as no source has changed. The
+exit status is 1 when a bound is exceeded or a method was met too rarely. The result goes to
+benchmarks/results/random_analysis.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from machine import describe_run
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULT = ROOT / "benchmarks" / "results" / "random_analysis.json"
+_TESTS = ROOT / "tests" / "analysis"
+_BLOCK = 1000
+_LISTED = 50
+#: Worst responses are counted by their share of the bound, in so many steps.
+_STEPS = 100
+#: Least share of systems in which each method finds a bound.
+_LEAST_ACCEPTED = 0.004
+
+sys.path.insert(0, str(_TESTS))
+
+
+def sources_digest() -> str:
+    """Changes with any source that takes part."""
+    digest = hashlib.sha256()
+    places = ((ROOT / "rt_sched").rglob("*.py"), _TESTS.glob("random_*.py"))
+    for path in sorted(path for place in places for path in place):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Block:
+    """What the systems [first, first + count) showed; `shares`: by method, how many bounds came how near."""
+
+    first: int
+    count: int
+    violations: list[str]
+    counts: dict[str, int]
+    shares: dict[str, list[int]]
+
+
+def run_block(first: int, count: int) -> Block:
+    """Look at the systems [first, first + count) in this process."""
+    from random_checks import check
+
+    counts: Counter[str] = Counter()
+    violations: list[str] = []
+    shares: dict[str, list[int]] = {}
+    for seed in range(first, first + count):
+        outcome = check(seed)
+        counts.update(outcome.counts)
+        violations += outcome.violations
+        for name, found in outcome.tightness.items():
+            steps = shares.setdefault(name, [0] * (_STEPS + 1))
+            for share in found:
+                steps[min(_STEPS, int(share * _STEPS))] += 1
+    return Block(first, count, violations, dict(counts), shares)
+
+
+def _in_own_process(first: int, count: int) -> Block:
+    """The same in a process of its own, so that a crash is a result."""
+    command = [sys.executable, str(Path(__file__)), "--block", str(first), "--systems", str(count)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["nothing said"])[-1]
+        crash = f"systems {first} to {first + count - 1}: the process ended with {done.returncode}: {last}"
+        return Block(first, count, [crash], {}, {})
+    return Block(**json.loads(done.stdout))
+
+
+def _finished_blocks(partial: Path, digest: str) -> dict[int, Block]:
+    """Blocks of an interrupted run on the same sources, by first system."""
+    if not partial.exists():
+        return {}
+    lines = [json.loads(line) for line in partial.read_text(encoding="utf-8").splitlines()]
+    blocks = [Block(**line["block"]) for line in lines if line["sources"] == digest]
+    return {block.first: block for block in blocks}
+
+
+def run(systems: int, jobs: int, partial: Path) -> list[Block]:
+    """All blocks, those that are kept from before included."""
+    digest = sources_digest()
+    blocks = _finished_blocks(partial, digest)
+    firsts = range(0, systems, _BLOCK)
+    begun = time.monotonic()
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(jobs) as pool, partial.open("a", encoding="utf-8") as kept:
+        waiting = [
+            pool.submit(_in_own_process, first, min(_BLOCK, systems - first)) for first in firsts if first not in blocks
+        ]
+        for number, future in enumerate(as_completed(waiting), 1):
+            block = future.result()
+            blocks[block.first] = block
+            kept.write(json.dumps({"sources": digest, "block": asdict(block)}) + "\n")
+            kept.flush()
+            failed = sum(len(one.violations) for one in blocks.values())
+            left_s = (time.monotonic() - begun) / number * (len(waiting) - number)
+            done = sum(one.count for one in blocks.values())
+            print(f"{done}/{systems} systems, {failed} bounds exceeded, {left_s / 60:.0f} min left", file=sys.stderr)
+    return [blocks[first] for first in firsts]
+
+
+def median_share(steps: list[int]) -> float:
+    """The share of its bound that the worst response of half of the tasks reached at least, rounded down."""
+    half, seen = sum(steps) / 2, 0
+    for step, count in enumerate(steps):
+        seen += count
+        if seen >= half:
+            return step / _STEPS
+    return 1.0
+
+
+def _summary(blocks: list[Block], systems: int) -> tuple[dict[str, dict[str, float]], dict[str, int], list[str]]:
+    """By method its counts and tightness; the verdicts; the methods that were met too rarely."""
+    counts: Counter[str] = Counter()
+    shares: dict[str, list[int]] = {}
+    for block in blocks:
+        counts.update(block.counts)
+        for name, steps in block.shares.items():
+            known = shares.setdefault(name, [0] * (_STEPS + 1))
+            shares[name] = [a + b for a, b in zip(known, steps, strict=True)]
+    kinds = ("accepted", "refused", "inconclusive", "later job")
+    methods: dict[str, dict[str, float]] = {
+        name: {kind.replace(" ", "_"): counts[f"{name} {kind}"] for kind in kinds}
+        | {"median_tightness": median_share(steps), "attained": steps[_STEPS]}
+        for name, steps in sorted(shares.items())
+    }
+    verdicts = {name: count for name, count in sorted(counts.items()) if name.startswith("verdict")}
+    rare = [name for name, one in methods.items() if one["accepted"] < _LEAST_ACCEPTED * systems]
+    return methods, verdicts, rare
+
+
+def main() -> int:
+    """Run or go on, print the table of methods, write the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--systems", type=int, default=100_000)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")
+    parser.add_argument("--output", type=Path, default=RESULT)
+    parser.add_argument("--block", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.block is not None:
+        print(json.dumps(asdict(run_block(arguments.block, arguments.systems))))
+        return 0
+    partial = arguments.output.with_suffix(".partial.jsonl")
+    if arguments.fresh:
+        partial.unlink(missing_ok=True)
+    begun = time.monotonic()
+    blocks = run(arguments.systems, arguments.jobs, partial)
+    methods, verdicts, rare = _summary(blocks, arguments.systems)
+    violations = [one for block in blocks for one in block.violations]
+    result = {
+        "schema": "rt-sched-random-analysis/1",
+        **describe_run(ROOT),
+        "seconds": round(time.monotonic() - begun, 1),
+        "systems": arguments.systems,
+        "bounds_exceeded": len(violations),
+        "first_exceeded": violations[:_LISTED],
+        "met_too_rarely": rare,
+        "verdicts": verdicts,
+        "methods": methods,
+    }
+    arguments.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    partial.unlink()
+    print(f"{'method':<26}{'bounds':>9}{'refused':>9}{'no bound':>9}{'job > 0':>9}{'attained':>9}{'median':>8}")
+    for name, one in methods.items():
+        row = [one[key] for key in ("accepted", "refused", "inconclusive", "later_job", "attained")]
+        print(f"{name:<26}" + "".join(f"{value:>9}" for value in row) + f"{one['median_tightness']:>8.2f}")
+    print(f"{arguments.systems} systems: {len(violations)} bounds exceeded, {len(rare)} methods met too rarely")
+    return 1 if violations or rare else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""No response of random systems, run in any legal way, exceeds what any method says of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from random_checks import check
+
+_BLOCK, _BLOCKS = 125, 8
+#: Least counts over all blocks: bounds found, loads refused, tasks without a bound, worst jobs that were not the first.
+_LEAST = {
+    "fp_response_time": (900, 70, 120, 15),
+    "edf_response_time": (450, 50, 200, 25),
+    "fifo_response_time": (70, 2, 15, 2),
+    "self_suspension": (35, 400, 15, 0),
+    "suspension_oblivious": (75, 600, 15, 2),
+    "amc_rtb": (50, 400, 18, 0),
+    "amc_max": (50, 400, 18, 0),
+    "global_fp": (130, 350, 30, 0),
+    "global_edf": (55, 230, 35, 0),
+    "slice_supply": (280, 3, 40, 4),
+    "table_entries": (140, 1, 55, 0),
+    "offset_simulation": (100, 600, 12, 0),
+}
+_totals: Counter[str] = Counter()
+
+
+@pytest.mark.parametrize("block", range(_BLOCKS))
+def test_no_response_exceeds_a_bound(block: int) -> None:
+    violations = []
+    for seed in range(block * _BLOCK, (block + 1) * _BLOCK):
+        outcome = check(seed, runs=3, verdicts=seed % 4 == 0)
+        violations += outcome.violations
+        _totals.update(outcome.counts)
+    assert not violations
+    _totals["blocks"] += 1
+
+
+def test_every_method_was_met_often() -> None:
+    if _totals["blocks"] < _BLOCKS:
+        pytest.skip("needs all blocks of test_no_response_exceeds_a_bound in this process")
+    kinds = ("accepted", "refused", "inconclusive", "later job")
+    met = {name: tuple(_totals[f"{name} {kind}"] for kind in kinds) for name in _LEAST}
+    lacking = {
+        name: (met[name], least)
+        for name, least in _LEAST.items()
+        if any(have < want for have, want in zip(met[name], least, strict=True))
+    }
+    assert not lacking
+    assert _totals["verdict schedulable"] > 300
+    assert _totals["verdict unschedulable"] > 100
+    assert _totals["verdict inconclusive"] > 50
