@@ -176,5 +176,4 @@ def rotation(angle_rad: float) -> Float:
 
 def _per_axis(block: Float) -> Float:
     """float64[6, 6]: the same 3 x 3 block for x and for y, in the order of the state."""
-    blocks: Float = np.kron(block, np.eye(2))
-    return blocks
+    return np.asarray(np.kron(block, np.eye(2)), np.float64)

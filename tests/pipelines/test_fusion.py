@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pipelines.decision import Brake
+from pipelines.control import Control
 from pipelines.fusion import Fuse
+from pipelines.planning import Plan
 from pipelines.projection import CameraGeometry
+from pipelines.understanding import Understand
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import Boxes3D, Command, Detections2D, EgoMotion, TrackedObjects, canonical_digest
 from rt_sched.ports import JobContext, SensorDescription, StageContext
@@ -56,9 +58,11 @@ def frame(
     return Detections2D(capture_ns, "optical", sensor.name, 400, 640, found, scores, ids, (label,) * n)
 
 
-def started(sensors: Mapping[str, SensorDescription] = SENSORS, **parameters: Any) -> Fuse:
+def started(
+    sensors: Mapping[str, SensorDescription] = SENSORS, *, max_disparity_ns: int | None = None, **parameters: Any
+) -> Fuse:
     stage = Fuse(**parameters)
-    stage.start(StageContext("fusion", Path(), sensors))
+    stage.start(StageContext("fusion", Path(), sensors, max_disparity_ns))
     return stage
 
 
@@ -85,6 +89,10 @@ def drive(
             inputs[f"detections_{sensor.name}"] = frame(stamp, [(gap(stamp / 1e9) + 2.25, 0.0)], sensor)
         results.append(fuse(stage, now_ns, **inputs))
     return results
+
+
+def left_out(objects: TrackedObjects) -> dict[str, int]:
+    return {weight.sensor: weight.left_out for weight in objects.weights}
 
 
 def near_end(objects: TrackedObjects) -> float:
@@ -182,16 +190,16 @@ def test_an_input_that_is_read_again_is_fused_once() -> None:
         fuse(once, k * 20 * MS, **({"boxes": box, "detections_front": seen} if k == 1 else {}))
     assert once._objects.items[0].hits == again._objects.items[0].hits == 2
     assert np.array_equal(once._objects.filter.covariance, again._objects.filter.covariance)
-    assert again.ignored == 0
+    assert left_out(fuse(again, 200 * MS)) == {"front": 0, "tele": 0, "top": 0}
 
 
 def test_an_older_capture_of_the_same_sensor_is_ignored_and_counted_once() -> None:
     stage = started()
     fuse(stage, 100 * MS, boxes=sweep(90 * MS, [(20.0, 0.0)]))
     for now_ms in (110, 120):
-        fuse(stage, now_ms * MS, boxes=sweep(50 * MS, [(40.0, 0.0)]))
+        last = fuse(stage, now_ms * MS, boxes=sweep(50 * MS, [(40.0, 0.0)]))
     assert len(stage._objects.items) == 1
-    assert stage.ignored == 1
+    assert left_out(last) == {"front": 0, "tele": 0, "top": 1}
 
 
 def test_a_capture_from_the_future_waits() -> None:
@@ -383,13 +391,17 @@ def test_a_lead_vehicle_that_brakes_ends_in_an_emergency(lidar: bool, latest_s: 
     def gap(t: float) -> float:
         return 22.0 - 3.0 * max(t - 1.0, 0.0) ** 2
 
-    stage, brake = started(), Brake()
-    brake.start(StageContext("decision", Path(), SENSORS))
+    stage, decision = started(), (Understand(), Plan(), Control())
+    for part in decision:
+        part.start(StageContext("decision", Path(), SENSORS))
     emergencies: list[tuple[float, Command]] = []
     for objects in drive(stage, 3.0, lambda t: gap(t) + 2.0, lidar=lidar):
         now = objects.capture_time_ns
         job = JobContext("decision", 0, now, now, now, now)
-        command = brake.process(job, {"objects": objects, "ego": None})["command"]
+        message: dict[str, Any] = {"objects": objects}
+        for part in decision:
+            message = dict(part.process(job, message))
+        command = message["command"]
         if command.emergency:
             emergencies.append((now / 1e9, command))
     at_s, command = emergencies[0]
