@@ -174,7 +174,7 @@ class Cluster(StageBase):
         self._min_height_m = checked_number("min_height_m", min_height_m, low=0.0, high=50.0, unit="m")
         self._max_length_m = checked_number("max_length_m", max_length_m, low=1.0, high=1000.0, unit="m")
         self._max_width_m = checked_number("max_width_m", max_width_m, low=0.5, high=self._max_length_m, unit="m")
-        self._piece_m = checked_number("piece_m", piece_m, low=0.5, high=1000.0, unit="m")
+        self._piece_m = checked_number("piece_m", piece_m, low=1.0, high=1000.0, unit="m")
 
     def start(self, context: StageContext) -> None:
         """Compiles the kernels."""

@@ -174,7 +174,7 @@ def cluster_boxes(xyz_m, ground_z_m, time_ns, labels, clusters, is_piece, min_po
     `min_points` or lower than `min_height_m` are left out.
     """
     members, starts = group(labels, clusters)
-    out = np.empty((clusters, COLUMNS))
+    out = np.empty((min(clusters, labels.size), COLUMNS))
     found = 0
     for c in range(clusters):
         start, end = starts[c], starts[c + 1]

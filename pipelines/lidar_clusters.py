@@ -14,6 +14,9 @@ from numba import njit
 from pipelines.lidar_kernels import CELL_BIAS, CELL_MASK, cell_key, group, slot_of, table_size
 from rt_sched.kernels.numba_cache import CACHE
 
+#: Beyond this no LiDAR sees; such coordinates are broken.
+_FARTHEST_M = 1000.0
+
 
 @njit(cache=CACHE, nogil=True)
 def _root(parent, node):
@@ -44,12 +47,20 @@ def _touch(xyz_m, reach_m, members, first_start, first_end, second_start, second
 
 
 @njit(cache=CACHE, nogil=True)
+def _join(parent, one, other, xyz_m, reach_m, members, starts):
+    """Unites the clusters of two cells where these touch."""
+    a, b = _root(parent, one), _root(parent, other)
+    if a != b and _touch(xyz_m, reach_m, members, starts[one], starts[one + 1], starts[other], starts[other + 1]):
+        parent[max(a, b)] = min(a, b)
+
+
+@njit(cache=CACHE, nogil=True)
 def cluster_labels(xyz_m, tolerance_m, tolerance_per_m):
     """Euclidean clusters seen from above: int32[n] labels and their number.
 
     Two points share a cluster when a chain of points leads from one to the other in steps that are no longer than the
     reach of the nearer one of the two: `tolerance_m`, or `tolerance_per_m` times its range where that is more.
-    Points that are not finite or further than 100 km away are labelled -1.
+    Points that are not finite or further away than any LiDAR sees, 1 km per axis, are labelled -1.
     """
     n = xyz_m.shape[0]
     # The diagonal of a cell is the least reach: all points of a cell belong together.
@@ -63,7 +74,7 @@ def cluster_labels(xyz_m, tolerance_m, tolerance_per_m):
     cells = 0
     for i in range(n):
         x, y = np.float64(xyz_m[i, 0]), np.float64(xyz_m[i, 1])
-        if not (abs(x) < 1e5 and abs(y) < 1e5):
+        if not (abs(x) < _FARTHEST_M and abs(y) < _FARTHEST_M and abs(xyz_m[i, 2]) < _FARTHEST_M):
             continue
         key = cell_key(np.int64(math.floor(x * per_m)), np.int64(math.floor(y * per_m)), 0)
         slot = slot_of(table, key)
@@ -82,6 +93,10 @@ def cluster_labels(xyz_m, tolerance_m, tolerance_per_m):
         iy = ((keys[c] >> 21) & CELL_MASK) - CELL_BIAS
         # A link is no longer than the reaches of both its ends, so that either end finds the other.
         window = math.floor(cell_reach_m[c] * per_m) + 1
+        if (window + 1) * (2 * window + 1) > cells:
+            for other in range(c + 1, cells):
+                _join(parent, c, other, xyz_m, reach_m, members, starts)
+            continue
         for dx in range(window + 1):
             for dy in range(-window, window + 1):
                 if dx == 0 and dy <= 0:
@@ -90,14 +105,8 @@ def cluster_labels(xyz_m, tolerance_m, tolerance_per_m):
                 if gap_x * gap_x + gap_y * gap_y > (cell_reach_m[c] * per_m) ** 2 + 1e-9:
                     continue
                 slot = slot_of(table, cell_key(ix + dx, iy + dy, 0))
-                if table[slot] == -1:
-                    continue
-                other = index_of[slot]
-                a, b = _root(parent, c), _root(parent, other)
-                if a != b and _touch(
-                    xyz_m, reach_m, members, starts[c], starts[c + 1], starts[other], starts[other + 1]
-                ):
-                    parent[max(a, b)] = min(a, b)
+                if table[slot] != -1:
+                    _join(parent, c, index_of[slot], xyz_m, reach_m, members, starts)
     label_of = np.full(cells, -1, np.int32)
     labels = np.full(n, -1, np.int32)
     found = 0

@@ -71,6 +71,8 @@ def sweep_transforms(
     turn = back @ rotations[:-1]
     moved[:, :, :3] = turn @ still[:, :3]
     moved[:, :, 3] = turn @ still[:, 3] + (places[:-1] - places[-1]) @ back.T
+    if not np.isfinite(moved).all():
+        return SweepTransforms(still[None], 0, 1, Deskew.NO_MOTION)
     return SweepTransforms(moved, first_ns, span_ns, Deskew.FULL if full else Deskew.ROTATION)
 
 

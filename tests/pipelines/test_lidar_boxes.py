@@ -140,6 +140,25 @@ def test_malformed_clouds_are_rejected() -> None:
             stage.process(JOB, {"obstacles": cloud})
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    scale=st.sampled_from([1.0, 900.0, 1e7, 1e30]),
+    tolerance_m=st.sampled_from([0.05, 0.6, 10.0]),
+    per_m=st.sampled_from([0.0, 0.1]),
+    piece_m=st.sampled_from([1.0, 10.0]),
+)
+def test_no_cloud_is_too_strange(seed: int, scale: float, tolerance_m: float, per_m: float, piece_m: float) -> None:
+    """Broken coordinates and extreme parameters give finite boxes, in bounded time and memory."""
+    rng = np.random.default_rng(seed)
+    xyz = np.concatenate([rng.uniform(-1, 1, (200, 3)) * scale, rng.uniform(-30, 30, (100, 3)), np.zeros((3, 3))])
+    xyz[rng.integers(0, 300, 5), rng.integers(0, 3, 5)] = rng.choice([np.nan, np.inf, -np.inf], 5)
+    found = boxes(xyz, tolerance_m=tolerance_m, tolerance_per_m=per_m, min_points=1, piece_m=piece_m, max_width_m=1.0)
+    assert np.abs(found.centers_m).max(initial=0.0) <= 1000.0
+    assert np.isfinite(found.sizes_m).all()
+    assert len(found.labels) == len(found.num_points) <= len(xyz)
+
+
 def row(**values: float) -> np.ndarray:
     """A box as the kernel gives it, a well-seen car by default; `top` and `bottom` above the ground."""
     given = {

@@ -146,6 +146,17 @@ def test_motion_must_reach_over_the_sweep(begin_ms: int, end_ms: int, reaches: b
         assert worst(found) < 0.03
 
 
+def test_motion_that_is_no_number_is_no_motion() -> None:
+    good = ego(13.0, 0.5)
+    assert good.history is not None
+    bad = good.history.turn_rad.copy()
+    bad[25] = np.nan
+    motion = EgoMotion(
+        0, "vehicle", 0.5, 0.0, 0.0, 0.0, 13.0, history=MotionHistory(good.history.time_ns, bad, good.history.move_m)
+    )
+    assert carried(sweep(13.0, 0.5), motion).deskew is Deskew.NO_MOTION
+
+
 def test_points_keep_their_instants_and_boxes_get_theirs() -> None:
     found = carried(sweep(13.0, 0.5), ego(13.0, 0.5))
     assert found.time_offset_ns is not None
