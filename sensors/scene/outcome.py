@@ -114,7 +114,7 @@ def drive(
         ahead_x, ahead_y = math.cos(free.yaw_rad), math.sin(free.yaw_rad)
         state = replace(free, x_m=free.x_m - lost_m * ahead_x, y_m=free.y_m - lost_m * ahead_y, speed_m_s=speed)
         if met is not None:
-            gap = _gap_m(world.ego, state, met, time_ns)
+            gap = gap_m(world.ego, state, met, time_ns)
             least = gap if least is None or gap < least else least
         if _touched(world, state, time_ns, from_behind) is not None:
             return BrakingOutcome(0.0, time_ns, speed, stopped)
@@ -124,12 +124,20 @@ def drive(
 def _touched(world: World, ego: MotionState, time_ns: int, from_behind: set[str]) -> str | None:
     """The first actor that the vehicle touches; who comes from behind joins `from_behind` and never counts again."""
     for actor in world.actors:
-        if actor.name in from_behind or _gap_m(world.ego, ego, actor, time_ns) > 0.0:
+        if actor.name in from_behind or _far(world.ego, ego, actor, time_ns):
+            continue
+        if gap_m(world.ego, ego, actor, time_ns) > 0.0:
             continue
         if not _behind(world.ego, ego, actor, time_ns):
             return actor.name
         from_behind.add(actor.name)
     return None
+
+
+def _far(vehicle: EgoVehicle, ego: MotionState, actor: Actor, time_ns: int) -> bool:
+    """Whether the two are apart at first sight, which spares the exact look."""
+    state = actor.trajectory.state_at(time_ns)
+    return math.hypot(state.x_m - ego.x_m, state.y_m - ego.y_m) > vehicle.length_m + actor.shape.size_m[0]
 
 
 def _behind(vehicle: EgoVehicle, ego: MotionState, actor: Actor, time_ns: int) -> bool:
@@ -139,20 +147,17 @@ def _behind(vehicle: EgoVehicle, ego: MotionState, actor: Actor, time_ns: int) -
     return along < vehicle.front_m - vehicle.length_m / 2
 
 
-def _gap_m(vehicle: EgoVehicle, ego: MotionState, actor: Actor, time_ns: int) -> float:
-    """A distance between the outlines on the ground: exact where they overlap (0) or face each other, else a bit less.
+def gap_m(vehicle: EgoVehicle, ego: MotionState, actor: Actor, time_ns: int) -> float:
+    """Distance between the outlines on the ground: exact where they overlap (0) or face each other, else a bit less.
 
-    Where the circles around them are apart, the distance of these. Else the largest gap between the projections on
-    either's axes: by the separating axis theorem it is positive exactly where the rectangles are apart.
+    It is the largest gap between their projections on the axes of either: by the separating axis theorem that is
+    positive exactly where the rectangles are apart.
     """
     state = actor.trajectory.state_at(time_ns)
     middle = vehicle.front_m - vehicle.length_m / 2
     dx = state.x_m - ego.x_m - middle * math.cos(ego.yaw_rad)
     dy = state.y_m - ego.y_m - middle * math.sin(ego.yaw_rad)
     sizes = ((vehicle.length_m / 2, vehicle.width_m / 2), (actor.shape.size_m[0] / 2, actor.shape.size_m[1] / 2))
-    clear = math.hypot(dx, dy) - sum(math.hypot(*size) for size in sizes)
-    if clear > 0.0:
-        return clear
     yaws = (ego.yaw_rad, state.yaw_rad)
     widest = -math.inf
     for yaw in yaws:

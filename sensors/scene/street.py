@@ -28,8 +28,8 @@ SAND: Colour = (134, 164, 184)
 
 PARKED_X_M = (-31.0, -18.5, -5.5, 3.0, 12.5, 25.0, 31.5, 44.0, 50.5, 63.0, 76.0, 82.5)
 
-#: Houses and trees begin so far behind the start; so far they reach at least.
-_BEGIN_M, _REACH_M = -80.0, 205.0
+#: Houses and trees reach so far at least.
+_REACH_M = 205.0
 
 
 def street(
@@ -103,35 +103,35 @@ def _daylight() -> Lighting:
 
 
 def _roadside(reach_m: float) -> tuple[Prop, ...]:
-    share = (reach_m - _BEGIN_M) / (_REACH_M - _BEGIN_M)
+    more_m = reach_m - _REACH_M
     draw = np.random.Generator(np.random.Philox(7))
     walls: tuple[Colour, ...] = (
         (168, 190, 206), (150, 160, 188), (186, 196, 200), (140, 168, 196), (172, 176, 180), (128, 148, 176),
     )  # fmt: skip
     props: list[Prop] = []
-    for first_x, y, depth, floors, gaps, count in (
-        (-75.0, -14.2, 10.0, (2, 3, 3, 4), (0.0, 0.0, 3.0), 19),
-        (-80.0, 30.0, 12.0, (2, 2, 3), (2.0, 6.0), 15),
+    for first_x, y, depth, floors, gaps, count, mean_m in (
+        (-75.0, -14.2, 10.0, (2, 3, 3, 4), (0.0, 0.0, 3.0), 19, 14.0),
+        (-80.0, 30.0, 12.0, (2, 2, 3), (2.0, 6.0), 15, 17.0),
     ):
         x = first_x
-        for number in range(round(count * share)):
+        for number in range(count + round(more_m / mean_m)):
             length = 10.0 + 2.0 * int(draw.integers(4))
             height = floors[int(draw.integers(len(floors)))]
             wall = walls[int(number + y) % len(walls)]
             props.append(Prop(scenery.building(length, depth, height, wall), x + length / 2, y))
             x += length + gaps[int(draw.integers(len(gaps)))]
-    for number in range(round(20 * share)):
+    for number in range(20 + round(more_m / 13.0)):
         shape = scenery.tree(float(draw.uniform(5.5, 8.0)), number)
         props.append(
             Prop(shape, -78.0 + 13.0 * number + float(draw.uniform(-1.5, 1.5)), float(draw.uniform(12.7, 15.7)))
         )
-    for number in range(round(9 * share)):
+    for number in range(9 + round(more_m / 26.0)):
         shape = scenery.tree(float(draw.uniform(4.6, 5.6)), 40 + number)
         props.append(Prop(shape, -66.0 + 26.0 * number, -6.1))
     rail = scenery.guard_rail(4.0)
-    props += [Prop(rail, -78.0 + 4.0 * number, 9.7) for number in range(round(64 * share))]
+    props += [Prop(rail, -78.0 + 4.0 * number, 9.7) for number in range(64 + round(more_m / 4.0))]
     post = scenery.lamp_post(7.5, 1.8)
-    props += [Prop(post, -55.0 + 30.0 * number, -6.0) for number in range(round(8 * share))]
+    props += [Prop(post, -55.0 + 30.0 * number, -6.0) for number in range(8 + round(more_m / 30.0))]
     # The street ends in a row of trees, so that the horizon is not bare.
     end = (scenery.tree(9.0, 60 + number) for number in range(9))
     props += [Prop(shape, reach_m + 3.0 * (number % 2), -10.0 + 3.5 * number) for number, shape in enumerate(end)]
