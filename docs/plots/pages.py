@@ -5,7 +5,8 @@ A comment before each table says how the last system file above it is run:
     <!-- run: 60ms; change: protocol: none => protocol: msrp; fault: lose_front; mode: limp at 20ms -->
 
 Demands are worst cases unless it says `demand: bcet`. The first column of a table is `job`, as in `low 0`, or `chain`,
-whose other columns are the largest `reaction`, `latency` and `data age`.
+whose other columns are the largest `reaction`, `latency` and `data age`, or `task`, with its `largest` response. Chains
+and tasks also have a `bound`, as in `reaction bound`, and the `method` behind it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from rt_sched.analysis import Bound, analyze
+from rt_sched.analysis.result import ModeResult
 from rt_sched.config import load_system_text
 from rt_sched.lowering import Execution, check_plan, lower, nominal_samples
 from rt_sched.model import ModeChange, System
@@ -57,7 +60,7 @@ def examples(page: Path) -> list[Example]:
             text.append(line)
         elif match := re.fullmatch(r"<!-- (run: .*) -->", line):
             orders = dict(re.split(r":\s*", part, maxsplit=1) for part in match[1].split("; "))
-        elif line.startswith(("| job", "| chain")) and orders is not None:
+        elif line.startswith(("| job", "| chain", "| task")) and orders is not None:
             table = [tuple(cell.strip() for cell in row.strip("|").split("|")) for row in _table(lines[number:])]
             source = "\n".join(text)
             if "change" in orders:
@@ -113,8 +116,31 @@ def run(example: Example) -> tuple[System, Trace]:
 def chain_cell(system: System, trace: Trace, name: str, column: str) -> str:
     """The largest value of a chain, in the words of a table."""
     (chain,) = (chain for chain in system.chains if chain.name == name)
+    if column.endswith(("bound", "method")):
+        quantity, what = column.rsplit(" ", 1)
+        result = next(one for one in _analysed(system).chains if one.chain == name)
+        return _bound_cell(getattr(result, quantity.replace(" ", "_")), what)
     largest_ns = getattr(measure_chain(trace, chain.path), column.replace(" ", "_")).max_ns
     return "–" if largest_ns is None else format_ns(largest_ns)
+
+
+def task_cell(system: System, trace: Trace, name: str, column: str) -> str:
+    """The largest response of a task, or its bound, in the words of a table."""
+    if column in ("bound", "method"):
+        return _bound_cell(next(one for one in _analysed(system).tasks if one.task == name).bound, column)
+    jobs = trace.jobs
+    mine = (jobs.task == trace.task_names.index(name)) & (jobs.finish_ns >= 0)
+    return format_ns(int((jobs.finish_ns - jobs.arrival_ns)[mine].max()))
+
+
+def _analysed(system: System) -> ModeResult:
+    return analyze(system, make_plan(system)).modes[0]
+
+
+def _bound_cell(bound: Bound | None, what: str) -> str:
+    if bound is None:
+        return "none"
+    return f"`{bound.method}`" if what == "method" else format_ns(bound.value_ns)
 
 
 def cell(system: System, trace: Trace, job: str, column: str) -> str:

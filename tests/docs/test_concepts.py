@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "plots"))
 
-from pages import PAGES, Example, cell, chain_cell, examples, run, system_texts
+from pages import PAGES, Example, cell, chain_cell, examples, run, system_texts, task_cell
 
 ALL_PAGES = sorted(page for page in PAGES.glob("*.md") if page.stem != "README")
 ALL_EXAMPLES = [example for page in ALL_PAGES for example in examples(page)]
@@ -19,8 +19,7 @@ ALL_EXAMPLES = [example for page in ALL_PAGES for example in examples(page)]
 @pytest.mark.parametrize("example", ALL_EXAMPLES, ids=lambda e: f"{e.page}:{e.line}")
 def test_the_table_is_what_the_simulation_gives(example: Example) -> None:
     system, trace = run(example)
-    assert example.columns[0] in {"job", "chain"}
-    actual = cell if example.columns[0] == "job" else chain_cell
+    actual = {"job": cell, "chain": chain_cell, "task": task_cell}[example.columns[0]]
     assert example.rows
     for row in example.rows:
         said = dict(zip(example.columns[1:], row[1:], strict=True))
