@@ -43,6 +43,20 @@ Log = Annotated[
     str, typer.Argument(metavar="LOG", help="A recording (MCAP or rosbag), or the short name of a shipped one.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout; all else goes to stderr.")]
+TaskSetFile = Annotated[
+    str | None,
+    typer.Option("--taskset", metavar="FILE", help="A task set in place of a system: YAML as POET reads it, or CSV."),
+]
+AnalysisPolicy = Annotated[
+    str | None,
+    typer.Option(help="rms, dm, opa or edf; for a task set fp, rms, dm, edf or fifo.", show_default="the file's"),
+]
+Preemption = Annotated[
+    str | None,
+    typer.Option(help="Of a task set: preemptive or non-preemptive.", show_default="the file's, else preemptive"),
+]
+Unit = Annotated[str, typer.Option(help="Of numbers without a unit in a task set: ns, us, ms or s.")]
+MostUrgent = Annotated[str, typer.Option(help="Most urgent priority number of a task set: highest or lowest.")]
 Salvage = Annotated[bool, typer.Option("--salvage", help="Read what can be read of a damaged recording.")]
 
 
@@ -145,8 +159,6 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a system with every default filled in: tables, one JSON document, a drawing."""
-    from rich.console import Console
-
     from rt_sched.app.show import shown_system
     from rt_sched.app.show_tables import print_system
 
@@ -154,9 +166,77 @@ def show(
     if as_json:
         _print_json(document)
     else:
-        print_system(document, Console(width=None if sys.stdout.isatty() else 160, highlight=False))
+        print_system(document, _console())
     if output is not None:
         typer.echo(f"drawn to {output}", err=True)
+
+
+@app.command()
+def analyze(
+    system: Annotated[
+        str | None, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")
+    ] = None,
+    task_set: TaskSetFile = None,
+    policy: AnalysisPolicy = None,
+    preemption: Preemption = None,
+    unit: Unit = "ns",
+    most_urgent: MostUrgent = "highest",
+    methods: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Use only these methods.", show_default="all that apply")
+    ] = None,
+    job_set: Annotated[
+        Path | None,
+        typer.Option(
+            "--sag",
+            metavar="FILE.csv",
+            help="Also write the jobs of one hyperperiod of the task set, for schedule-abstraction tools.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.json", help="Also write the JSON document.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Bound all response times, and say whether deadlines are met: exit 0 yes, 1 no, 3 not known."""
+    # Before the kernels, for which it chooses the folder.
+    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.app import analyze as job
+
+    with numba_cache.told_before_compiling(lambda: typer.echo(_compiling(kept=numba_cache.CACHE), err=True)):
+        if task_set is None:
+            if job_set is not None:
+                raise typer.BadParameter("is for a task set; give one with --taskset", param_hint="--sag")
+            analysed = job.analysed_system(_system_or_set(system, task_set), policy, methods)
+        else:
+            _system_or_set(system, task_set)
+            request = job.TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
+            given = request.load()
+            if job_set is not None:
+                job.write_job_set(given, job_set)
+            analysed = job.analysed_task_set(request, given, methods)
+    document = job.analysis_document(analysed)
+    if output is not None:
+        job.write_document(document, output)
+    if as_json:
+        _print_json(document)
+    else:
+        from rt_sched.app.analyze_tables import print_analysis
+
+        print_analysis(document, _console())
+    raise typer.Exit(VERDICT_CODES[document["verdict"]])
+
+
+def _system_or_set(system: str | None, task_set: str | None) -> str:
+    """The one of both that is given."""
+    if (system is None) == (task_set is None):
+        raise typer.BadParameter("give either a system file or --taskset FILE", param_hint="SYSTEM")
+    return system or task_set or ""
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
 @app.command()
@@ -288,6 +368,9 @@ EXIT_CODES = {
     "incomplete": EXIT_UNKNOWN,
     "failed": EXIT_DEFECT,
 }
+
+
+VERDICT_CODES = {"schedulable": EXIT_OK, "unschedulable": EXIT_NO, "inconclusive": EXIT_UNKNOWN}
 
 
 #: What typer raises for a wrong call: a class of click's in some of its versions, of its own in others.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from rt_sched import model
 from rt_sched.analysis.assumptions import assumptions_of
@@ -40,13 +41,14 @@ def analyze(system: model.System, plan: model.Plan, *, methods: Sequence[str] | 
     problems = check_plan(system, plan)
     if problems:
         raise AnalysisNotApplicable("the plan does not fit the system: " + "; ".join(problems))
-    chosen = _chosen(methods)
+    chosen = chosen_methods(methods)
     modes = tuple(analyze_mode(mode, chosen) for mode in mode_loads(system, plan))
     verdict = worst_verdict([mode.verdict for mode in modes])
     return AnalysisReport(system.name, plan.policy, verdict, modes, assumptions_of(system))
 
 
-def _chosen(names: Sequence[str] | None) -> tuple[Method, ...]:
+def chosen_methods(names: Sequence[str] | None) -> tuple[Method, ...]:
+    """The methods of these names, None for all; raises AnalysisNotApplicable for an unknown one."""
     if names is None:
         return METHODS
     known = {method.name: method for method in METHODS}
@@ -66,13 +68,11 @@ def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_
     place = {task.index: load for load in mode.loads for task in load.tasks}
     tests = {load.processor.name: _tests(load, bounds) for load in mode.loads}
     tasks = tuple(
-        _task_result(mode.name, place[i], bounds[i], witnesses.get(i), tests[place[i].processor.name])
+        task_result(mode.name, place[i], bounds[i], witnesses.get(i), tests[place[i].processor.name])
         for i in sorted(bounds)
     )
     processors = tuple(
-        ProcessorResult(
-            load.processor.name, mode.name, load.policy.value, _load(load, bounds), tests[load.processor.name]
-        )
+        processor_result(mode.name, load, _needed(load, bounds), tests[load.processor.name])
         for load in mode.loads
         if load.tasks
     )
@@ -83,9 +83,16 @@ def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_
     return ModeResult(mode.name, verdict, tasks, processors, chains)
 
 
-def _load(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[int, int]:
-    total = sum((bounds[task.index].task.load for task in load.tasks), start=load.load * 0)
-    return total.numerator, total.denominator
+def _needed(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> Fraction:
+    return sum((bounds[task.index].task.load for task in load.tasks), Fraction(0))
+
+
+def processor_result(
+    mode: str, load: ProcessorLoad, needed: Fraction, tests: tuple[TestResult, ...]
+) -> ProcessorResult:
+    """What is said of a processor as a whole; `needed`: share of one core."""
+    total = (needed.numerator, needed.denominator)
+    return ProcessorResult(load.processor.name, mode, load.policy.value, total, tests)
 
 
 def _tests(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[TestResult, ...]:
@@ -97,9 +104,10 @@ def _tests(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[TestResul
     return tests_of(present)
 
 
-def _task_result(
+def task_result(
     mode: str, load: ProcessorLoad, one: TaskBound, witness: Witness | None, tests: Sequence[TestResult]
 ) -> TaskResult:
+    """The verdict on one task, from its bound, a run in which it misses, and the tests of its processor."""
     task, bound = one.task, one.bound
     proof = next((f"{name}: {text}" for name, verdict, text in tests if verdict is Verdict.SCHEDULABLE), None)
     if bound is not None and bound.value_ns <= task.deadline_ns:

@@ -32,7 +32,7 @@ def find_witnesses(mode: ModeLoad, bounds: Mapping[int, TaskBound], open_tasks: 
     if not open_tasks:
         return witnesses
     for how, given in _runs(mode, bounds, open_tasks, witnesses):
-        for index, witness in _misses(how, given, open_tasks).items():
+        for index, witness in first_misses(how, given, open_tasks).items():
             witnesses.setdefault(index, witness)
         if len(witnesses) == len(open_tasks):
             break
@@ -88,7 +88,7 @@ def _nominal(mode: ModeLoad, horizon_ns: int) -> MachineInput:
     )
 
 
-def _misses(how: str, given: MachineInput, tasks: Sequence[int]) -> dict[int, Witness]:
+def first_misses(how: str, given: MachineInput, tasks: Sequence[int]) -> dict[int, Witness]:
     """The first miss of each of these tasks in a run."""
     simulation = Simulation(given)
     simulation.run()

@@ -63,18 +63,18 @@ class Raw:
         self.column: int = mark.column + 1
 
 
-def compose(text: str, problems: Problems) -> Raw | None:
-    """The root node of the one document in `text`, or None with the reason added to `problems`."""
+def compose(text: str, problems: Problems, what: str = "system file") -> Raw | None:
+    """The root node of the one document in `text`, a `what`, or None with the reason added to `problems`."""
     if _ODD_LINE_ENDS.search(text) is None:
         found = Problems("")
         try:
-            root = _compose(yaml.parse(text, Loader=yaml.CSafeLoader), found)
+            root = _compose(yaml.parse(text, Loader=yaml.CSafeLoader), found, what)
         except (yaml.YAMLError, ValueError):
             root = None
         if root is not None:
             return root
     try:
-        return _compose(YAML(typ="safe", pure=True).parse(text), problems)
+        return _compose(YAML(typ="safe", pure=True).parse(text), problems, what)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
@@ -99,7 +99,7 @@ def _syntax_message(error: MarkedYAMLError) -> str:
     return f"not YAML: {problem}{f' ({context})' if context else ''}"
 
 
-def _compose(events: Iterator[Any], problems: Problems) -> Raw | None:
+def _compose(events: Iterator[Any], problems: Problems, what: str = "system file") -> Raw | None:
     """The tree of the events of either parser, whose event classes have the same names and attributes."""
     anchors: dict[str, Raw] = {}
     root: Raw | None = None
@@ -127,7 +127,7 @@ def _compose(events: Iterator[Any], problems: Problems) -> Raw | None:
             continue
         elif kind == "DocumentStartEvent" and root is not None:
             place = event.start_mark
-            message = "not a system file: it holds several YAML documents; keep one"
+            message = f"not a {what}: it holds several YAML documents; keep one"
             problems.add_at(place.line + 1, place.column + 1, "", message)
             return None
         else:

@@ -101,27 +101,27 @@ class Entry:
     value: Node
 
 
-def parse(data: bytes, problems: Problems) -> Node | None:
-    """The root mapping of a file's content, or None with the reason added to `problems`.
+def parse(data: bytes, problems: Problems, what: str = "system file") -> Node | None:
+    """The root mapping of the content of a file, which messages call `what`; None with the reason in `problems`.
 
     Whatever `entries` and `items` rely on is checked here, for every node: keys are scalars and unique, merges are of
     mappings, only core types, no recursion, bounded size.
     """
-    text = _decode(data, problems)
+    text = _decode(data, problems, what)
     if text is None:
         return None
-    root = compose(text, problems)
+    root = compose(text, problems, what)
     if root is None:
         return None
     if root.kind != "mapping":
-        problems.add(Node(root, ""), f"a system file is a mapping of keys to values, not {Node(root, '').shown}")
+        problems.add(Node(root, ""), f"a {what} is a mapping of keys to values, not {Node(root, '').shown}")
         return None
     return Node(root, "") if _check_structure(root, problems) else None
 
 
-def _decode(data: bytes, problems: Problems) -> str | None:
+def _decode(data: bytes, problems: Problems, what: str) -> str | None:
     if len(data) > MAX_FILE_BYTES:
-        problems.add_at(0, 0, "", f"the file has {len(data)} bytes; a system file has at most {MAX_FILE_BYTES}")
+        problems.add_at(0, 0, "", f"the file has {len(data)} bytes; a {what} has at most {MAX_FILE_BYTES}")
         return None
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:

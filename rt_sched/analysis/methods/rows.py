@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from rt_sched.analysis.batch import Status
 from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
@@ -85,7 +84,8 @@ def attained(load: ProcessorLoad) -> bool:
     """Whether nothing in the load keeps a critical instant from happening: arrivals are free, and nothing is shared.
 
     Arrivals that follow from messages are not free, and work that may be shed need not happen. Clock-driven arrivals
-    are free when their offsets are not known, or when all are equal, nothing jitters and jobs can be preempted anywhere.
+    are free when their offsets are not known, or when all are equal, nothing jitters and jobs can be preempted at any
+    instant.
     """
     tasks = load.tasks
     plain = all(
@@ -96,7 +96,7 @@ def attained(load: ProcessorLoad) -> bool:
         and not task.spin_ns
         and not task.enforced
         and not task.sheds
-        and task.rate_hz in (None, Fraction(NS_PER_S, task.streams[0].period_ns))
+        and task.rate_hz in (None, NS_PER_S * task.streams[0].rate)
         and task.blocking is not None
         and task.blocking.total_ns == 0
         for task in tasks

@@ -1,0 +1,216 @@
+"""`analyze`: the verdict on a system file or a task set, as one document with every bound and what it rests on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rt_sched.analysis.analyze import analyze
+from rt_sched.analysis.result import AnalysisReport, Bound, ChainResult, ProcessorResult, Quantity, TaskResult
+from rt_sched.analysis.task_sets import analyze_task_set
+from rt_sched.app.shipped import resolve
+from rt_sched.app.stages import ImportedStages
+from rt_sched.config import load_system, load_task_set
+from rt_sched.errors import AnalysisNotApplicable, DeploymentError
+from rt_sched.model import Plan, TaskSet
+from rt_sched.planner import POLICIES, make_plan
+from rt_sched.record.job_set import write_job_set
+from rt_sched.units import TIME_UNITS
+
+__all__ = [
+    "ANALYSIS_SCHEMA",
+    "Analysed",
+    "TaskSetRequest",
+    "analysed_system",
+    "analysed_task_set",
+    "analysis_document",
+    "method_names",
+    "terms_rows",
+    "write_document",
+    "write_job_set",
+]
+
+ANALYSIS_SCHEMA = "rt-sched/analysis/1"
+#: What numbers without a unit may count in.
+UNITS = ("ns", "us", "ms", "s")
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """A report, the file that it is on, and the processing element of every processor."""
+
+    report: AnalysisReport
+    file: str
+    element_of: Mapping[str, str]
+
+
+def analysed_system(argument: str, policy: str | None, methods: str | None) -> Analysed:
+    """The report on the system that the user named. `methods`: names separated by commas, None for all.
+
+    Raises ConfigError with every problem of the file, AnalysisNotApplicable for an unknown policy or method.
+    """
+    if policy is not None and policy not in POLICIES:
+        raise AnalysisNotApplicable(f"unknown policy {policy!r}; valid: {', '.join(POLICIES)}")
+    path = resolve(argument)
+    system = load_system(path, stages=ImportedStages())
+    plan = make_plan(system, policy)
+    return Analysed(analyze(system, plan, methods=method_names(methods)), str(path), _elements(plan))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSetRequest:
+    """A task set file and what is said beside it: see `config.task_sets.load_task_set`."""
+
+    file: str
+    policy: str | None = None
+    preemption: str | None = None
+    unit: str = "ns"
+    most_urgent: str = "highest"
+
+    def load(self) -> TaskSet:
+        """Raises ConfigError with every problem of the file, AnalysisNotApplicable for a wrong word."""
+        if self.unit not in UNITS:
+            raise AnalysisNotApplicable(f"unknown unit {self.unit!r}; valid: {', '.join(UNITS)}")
+        if self.most_urgent not in ("highest", "lowest"):
+            raise AnalysisNotApplicable(f"the most urgent priority is highest or lowest, not {self.most_urgent!r}")
+        return load_task_set(
+            self.file,
+            policy=self.policy,
+            preemption=self.preemption,
+            unit_ns=TIME_UNITS[self.unit],
+            lowest_first=self.most_urgent == "lowest",
+        )
+
+
+def analysed_task_set(request: TaskSetRequest, task_set: TaskSet, methods: str | None) -> Analysed:
+    """The report on a task set; raises AnalysisNotApplicable for an unknown method."""
+    report = analyze_task_set(task_set, methods=method_names(methods))
+    processors = {one.processor: one.processor for mode in report.modes for one in mode.processors}
+    return Analysed(report, request.file, processors)
+
+
+def method_names(text: str | None) -> tuple[str, ...] | None:
+    """The names in a list separated by commas; raises AnalysisNotApplicable for an empty list."""
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise AnalysisNotApplicable("--methods names no method; leave it out to use all")
+    return names
+
+
+def _elements(plan: Plan) -> dict[str, str]:
+    return {one.name: f"{one.device}.{one.pe}" for one in plan.processors}
+
+
+def analysis_document(analysed: Analysed) -> dict[str, Any]:
+    """Everything that was found, for `--json`."""
+    report = analysed.report
+    return {
+        "schema": ANALYSIS_SCHEMA,
+        "system": report.system,
+        "file": analysed.file,
+        "policy": report.policy,
+        "verdict": report.verdict.value,
+        "modes": [{"name": mode.name, "verdict": mode.verdict.value} for mode in report.modes],
+        "processors": [_processor(one, analysed) for mode in report.modes for one in mode.processors],
+        "tasks": [_task(one, analysed) for mode in report.modes for one in mode.tasks],
+        "chains": [_chain(one) for mode in report.modes for one in mode.chains],
+        "assumptions": [
+            {"key": one.key, "text": one.text, "tasks": list(one.tasks), "check": one.check}
+            for one in report.assumptions
+        ],
+    }
+
+
+def write_document(document: Mapping[str, Any], path: Path) -> None:
+    """The document as a file; raises DeploymentError when it cannot be written."""
+    try:
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise DeploymentError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _processor(one: ProcessorResult, analysed: Analysed) -> dict[str, Any]:
+    numerator, denominator = one.load
+    return {
+        "name": one.processor,
+        "mode": one.mode,
+        "pe": analysed.element_of[one.processor],
+        "policy": one.policy,
+        "load": numerator / denominator,
+        "load_exact": f"{numerator}/{denominator}",
+        "tests": [{"name": name, "verdict": verdict.value, "reason": reason} for name, verdict, reason in one.tests],
+    }
+
+
+def _task(one: TaskResult, analysed: Analysed) -> dict[str, Any]:
+    bound, witness = one.bound, one.witness
+    return {
+        "name": one.task,
+        "mode": one.mode,
+        "pe": analysed.element_of[one.processor],
+        "processor": one.processor,
+        "response_bound_ns": None if bound is None else bound.value_ns,
+        "deadline_ns": one.deadline_ns,
+        "slack_ns": None if bound is None else one.deadline_ns - bound.value_ns,
+        "verdict": one.verdict.value,
+        "reason": one.reason,
+        "method": None if bound is None else bound.method,
+        "source": None if bound is None else bound.source,
+        "exact": None if bound is None else bound.exact,
+        "worst_job": None if bound is None else bound.job,
+        "window_ns": None if bound is None else bound.window_ns,
+        "terms": terms_rows(bound),
+        "refusals": [
+            {"method": refusal.method, "reason": refusal.reason, "instead": refusal.instead} for refusal in one.refusals
+        ],
+        "witness": None
+        if witness is None
+        else {
+            "how": witness.how,
+            "job": witness.job,
+            "arrival_ns": witness.arrival_ns,
+            "deadline_ns": witness.deadline_ns,
+            "finish_ns": witness.finish_ns,
+            "horizon_ns": witness.horizon_ns,
+        },
+        "assumptions": [one_.key for one_ in analysed.report.assumptions if one.task in one_.tasks],
+    }
+
+
+def terms_rows(bound: Bound | None) -> list[dict[str, Any]]:
+    """The terms of a bound; their `value_ns` add up to it."""
+    return [
+        {
+            "kind": term.kind.value,
+            "value_ns": term.value_ns,
+            "by": term.by,
+            "jobs": term.jobs,
+            "each_ns": term.each_ns,
+        }
+        for term in (() if bound is None else bound.terms)
+    ]
+
+
+def _chain(one: ChainResult) -> dict[str, Any]:
+    limits = dict(one.limits_ns)
+    document: dict[str, Any] = {"name": one.chain, "mode": one.mode, "path": list(one.path)}
+    bounds: Sequence[tuple[Quantity, Bound | None]] = (
+        (Quantity.REACTION, one.reaction),
+        (Quantity.LATENCY, one.latency),
+        (Quantity.DATA_AGE, one.data_age),
+    )
+    for quantity, bound in bounds:
+        document[f"{quantity.value}_bound_ns"] = None if bound is None else bound.value_ns
+        document[f"{quantity.value}_limit_ns"] = limits.get(quantity)
+    return document | {
+        "verdict": one.verdict.value,
+        "reason": one.reason,
+        "counts": bool(one.limits_ns),
+        "methods": {quantity.value: bound.method for quantity, bound in bounds if bound is not None},
+        "terms": {quantity.value: terms_rows(bound) for quantity, bound in bounds},
+    }
