@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines import onnx_session
-from pipelines.detector_layouts import LAYOUTS, NoLayout
+from pipelines.detector_layouts import LAYOUTS, SeveralLayouts
 from pipelines.model_input import (
     CUSTOMS,
     INPUT_DTYPES,
@@ -134,7 +134,7 @@ class Preprocess(StageBase):
     def _custom_of(self, signature: onnx_session.ModelSignature, shape: PictureShape) -> Custom:
         try:
             return custom_of_model(signature, shape, self._output_layout)
-        except NoLayout:
+        except SeveralLayouts:
             valued = shape.dtype == "uint8" or any(value is not None for value in self._values)
             if self._resize and self._channels and valued:
                 return CUSTOMS["other"]

@@ -14,7 +14,7 @@ from pipelines.camera import Preprocess
 from pipelines.cameras import camera_of
 from pipelines.class_lists import ClassList
 from pipelines.detector_decoding import Candidates, UnexpectedOutput, read_candidates
-from pipelines.detector_layouts import NoLayout, OutputLayout
+from pipelines.detector_layouts import NoLayout, OpenLayout, OutputLayout
 from pipelines.detector_settings import DetectorSettings
 from pipelines.model_input import INPUT_DTYPES, PictureShape, shape_of_model
 from pipelines.parameters import checked_choice, checked_integer, checked_names, checked_number, checked_path, nearest
@@ -251,6 +251,8 @@ class Postprocess(StageBase):
             known = [output for output in signature.outputs if delivered is None or output.name in delivered]
             size = _network_size(signature)
             self._resolved = self._settings.resolve(known, size, context.base_dir)
+        except OpenLayout:
+            self._resolved = None  # the first tensor tells
         except (NoLayout, DeploymentError) as error:
             raise DeploymentError(
                 f"task {context.task}: model {session.path}: {error}; it has {session.signature}"

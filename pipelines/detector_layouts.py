@@ -36,6 +36,8 @@ _BOX_COLUMNS = {"yolov5": 5, "yolox": 5, "yolov8": 4}
 #: Boxes per grid cell that the networks of a form have.
 _BOXES_PER_CELL = {"yolov5": (1, 3), "yolox": (1,), "yolov8": (1,)}
 
+_AXES_OF_RAW_GRIDS = 5
+
 #: Boxes that a model hands out at most after it has told objects apart.
 _MOST_OBJECTS = 1000
 
@@ -46,6 +48,14 @@ Shape = tuple[int | None, ...]
 
 class NoLayout(ValueError):
     """The outputs are of no known form, or of several; the text says what to do."""
+
+
+class SeveralLayouts(NoLayout):
+    """The outputs may be of several forms."""
+
+
+class OpenLayout(NoLayout):
+    """The signature leaves open what the outputs' real shapes will tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +95,9 @@ def find_layout(
         raise NoLayout(_why_no_table(table, wanted, classes))
     names = sorted({fit.name for fit in fits})
     if len(names) == 1:
-        raise NoLayout(f"{table} may be {names[0]} along either axis")
-    raise NoLayout(f"{table} may be {' or '.join(names)}; set output_layout to the one that it is")
+        kind = OpenLayout if None in table.shape[1:] else NoLayout
+        raise kind(f"{table} may be {names[0]} along either axis")
+    raise SeveralLayouts(f"{table} may be {' or '.join(names)}; set output_layout to the one that it is")
 
 
 def grid_cells(network_size: tuple[int, int], strides: Sequence[int]) -> int:
@@ -95,12 +106,15 @@ def grid_cells(network_size: tuple[int, int], strides: Sequence[int]) -> int:
 
 
 def _selected(outputs: Sequence[TensorSignature], roles: Mapping[str, str]) -> list[TensorSignature]:
-    """The outputs that `roles` names, or all."""
+    """The outputs that `roles` names, or all that a form may have."""
     known = [output.name for output in outputs]
     for role, name in roles.items():
         if name not in known:
             raise NoLayout(f"outputs: {role}: there is no output {name!r}")
-    return [output for output in outputs if not roles or output.name in roles.values()]
+    if roles:
+        return [output for output in outputs if output.name in roles.values()]
+    # Raw grids of five axes come beside a table in some exports; no form has them.
+    return [output for output in outputs if len(output.shape) < _AXES_OF_RAW_GRIDS]
 
 
 def _tables(

@@ -88,7 +88,7 @@ class DetectorSettings:
 
         Raises NoLayout when they do not fit, DeploymentError for a class list or a class that is none.
         """
-        several = len(self.outputs) > 1 or (not self.outputs and len(outputs) > 1)
+        several = len(self.outputs) > 1 or (not self.outputs and sum(len(output.shape) < 5 for output in outputs) > 1)
         is_ssd = self.output_layout.startswith("ssd") or (self.output_layout == "auto" and several)
         known = load_class_list(
             self.class_names, self.class_map, default="coco91" if is_ssd else "coco80", base_dir=base_dir

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.detector_layouts import NoLayout, find_layout
+from pipelines.detector_layouts import NoLayout, SeveralLayouts, find_layout
 from pipelines.onnx_session import ModelSignature
 from pipelines.parameters import checked_number
 from rt_sched.errors import DeploymentError
@@ -107,7 +107,7 @@ def shape_of_model(
 
 
 def custom_of_model(signature: ModelSignature, shape: PictureShape, output_layout: str) -> Custom:
-    """What networks with this form of output usually want; raises NoLayout when "auto" finds several customs."""
+    """What networks with this form of output usually want; raises SeveralLayouts when "auto" finds several."""
     if output_layout != "auto":
         return CUSTOMS[output_layout]
     outputs = signature.outputs
@@ -117,9 +117,9 @@ def custom_of_model(signature: ModelSignature, shape: PictureShape, output_layou
         return CUSTOMS["ssd"]
     try:
         return CUSTOMS[find_layout(outputs, network_size=(shape.height, shape.width)).name]
-    except NoLayout as error:
-        if "output_layout" in str(error):
-            raise
+    except SeveralLayouts:
+        raise
+    except NoLayout:
         return CUSTOMS["other"]
 
 

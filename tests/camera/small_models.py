@@ -70,6 +70,8 @@ def patch_finder(
     names: dict[str, str] | None = None,
     count: bool = True,
     logits: bool = False,
+    open_outputs: bool = False,
+    raw_grids: bool = False,
 ) -> Path:
     """Writes a network of the output form `form` for inputs of height and width `size` and returns its path."""
     names = names or {}
@@ -117,7 +119,13 @@ def patch_finder(
     outputs = []
     for role, (made, kind, shape) in ordered:
         graph.node("Identity", made, output=names.get(role, role))
-        outputs.append(helper.make_tensor_value_info(names.get(role, role), kind, shape))
+        stated = [None] * len(shape) if open_outputs else shape
+        outputs.append(helper.make_tensor_value_info(names.get(role, role), kind, stated))
+    if raw_grids:
+        sizes = [1, 1, 3, size[0] // strides[0], size[1] // strides[0]]
+        shape_of_grid = graph.constant(np.array(sizes, np.int64))
+        graph.node("Reshape", grids[0], shape_of_grid, output="grid")
+        outputs.append(helper.make_tensor_value_info("grid", TensorProto.FLOAT, sizes))
     height, width = ("height", "width") if open_size else size
     shape = [1, height, width, 3] if interleaved else [1, 3, height, width]
     if open_batch:

@@ -467,7 +467,8 @@ def test_heavy_libraries_wait_for_the_start() -> None:
     """Listing the stages must not cost what only running them needs."""
     code = (
         "import sys, pipelines.camera, pipelines.detector, pipelines.lidar; "
-        "print(sorted({'cv2', 'numba', 'onnxruntime'} & set(sys.modules)))"
+        "import pipelines.camera_tracking, pipelines.lanes; "
+        "print(sorted({'cv2', 'numba', 'onnxruntime', 'scipy', 'yaml'} & set(sys.modules)))"
     )
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
