@@ -114,6 +114,7 @@ def _task(task: Any, statistics: TaskStatistics, watch: ReplayWatch, bounds: Run
         "skipped": statistics.skipped,
         "aborted": statistics.aborted,
         "lost": statistics.lost,
+        "suppressed": statistics.suppressed,
         "unfinished": statistics.unfinished,
         "without_data": watch.refused_jobs[task.name],
         "response_p99_ns": statistics.response.p99_ns,

@@ -27,6 +27,9 @@ from rt_sched.lowering.machine_input import (
 
 _MOST_CORES = 2**12
 
+#: How often one job of a throttled task may use up its budget under edf: each time fills two rows of the log.
+LIMIT_POSTPONEMENTS = 10_000
+
 
 def check_machine_input(given: MachineInput) -> None:
     """Raise ConfigError with every number that is out of range and every index that leads nowhere."""
@@ -179,8 +182,23 @@ def _check_budget(problems: _Problems, path: str, task: TaskRow, given: MachineI
     by_edf = processor is not None and processor.policy is Policy.EDF
     if task.overrun_action is OverrunAction.THROTTLE and by_edf and task.separation_ns is None:
         problems.say(f"{path}.separation_ns", "throttling under edf postpones deadlines by the separation; give one")
+    if task.overrun_action is OverrunAction.THROTTLE and by_edf and task.budget_ns and task.budget_granularity_ns > 0:
+        _check_postponements(problems, path, task, given)
     if task.low_budget_ns is not None and not task.high_criticality:
         problems.say(f"{path}.low_budget_ns", "only a task of high criticality has a C_LO")
+
+
+def _check_postponements(problems: _Problems, path: str, task: TaskRow, given: MachineInput) -> None:
+    """Each use of the budget is recorded, so a job may use it up only so often."""
+    grain_ns = task.budget_granularity_ns
+    enforced_ns = -(-(task.budget_ns or 1) // grain_ns) * grain_ns
+    demand_ns = _largest_demand_ns(task, given)
+    if demand_ns > LIMIT_POSTPONEMENTS * enforced_ns:
+        text = (
+            f"a demand of {demand_ns} ns uses up a budget of {enforced_ns} ns {demand_ns // enforced_ns} times, each "
+            f"of which is recorded; at most {LIMIT_POSTPONEMENTS} times a job: raise the budget or its granularity"
+        )
+        problems.say(f"{path}.budget_ns", text)
 
 
 def _check_program(problems: _Problems, path: str, task: TaskRow, resources: int) -> None:
@@ -211,15 +229,30 @@ def _check_program(problems: _Problems, path: str, task: TaskRow, resources: int
 
 
 def _check_rescaling(problems: _Problems, path: str, task: TaskRow, given: MachineInput) -> None:
-    declared_khz = given.processors[task.processor].frequency_khz
-    changed = [c.frequency_khz for c in given.frequency_changes if c.processor == task.processor]
-    slowest_khz = min(changed, default=declared_khz)
-    if not 0 < slowest_khz < declared_khz:
+    slowest_khz, fastest_khz = _frequencies(task, given)
+    if not 0 < slowest_khz < given.processors[task.processor].frequency_khz:
         return
+    last_ns = max(_declared_demand_ns(task), *(section.end_ns for section in task.sections), 0)
+    problems.within(f"{path}.demand_ns at {slowest_khz} kHz", last_ns * fastest_khz // slowest_khz, 1, LIMIT_NS)
+
+
+def _frequencies(task: TaskRow, given: MachineInput) -> tuple[int, int]:
+    """Least and largest frequency that a task's processor ever has."""
+    changed = [c.frequency_khz for c in given.frequency_changes if c.processor == task.processor]
+    every = [given.processors[task.processor].frequency_khz, *changed]
+    return min(every), max(every)
+
+
+def _declared_demand_ns(task: TaskRow) -> int:
     quantiles = (task.demand_ns,) if isinstance(task.demand_ns, int) else task.demand_ns
-    largest_ns = max((*quantiles, *task.explicit_demands_ns, *(section.end_ns for section in task.sections)))
-    scaled_ns = largest_ns * max(declared_khz, *changed) // slowest_khz
-    problems.within(f"{path}.demand_ns at {slowest_khz} kHz", scaled_ns, 1, LIMIT_NS)
+    return max((*quantiles, *task.explicit_demands_ns), default=0)
+
+
+def _largest_demand_ns(task: TaskRow, given: MachineInput) -> int:
+    """What a job may have to execute: the largest declared demand, at the slowest frequency."""
+    slowest_khz, fastest_khz = _frequencies(task, given)
+    demand_ns = _declared_demand_ns(task)
+    return demand_ns if slowest_khz <= 0 else demand_ns * fastest_khz // slowest_khz
 
 
 def _check_edge(problems: _Problems, path: str, edge: EdgeRow, given: MachineInput) -> None:

@@ -105,7 +105,7 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
         "censored": any(t.censored for t in task_list),
         "monitors": list(summary.get("monitors") or ()),
         "exceeded": list(summary.get("bounds_exceeded") or ()),
-        "extra_counts": _present(task_list, ("skipped", "without_data", "aborted", "lost", "unfinished")),
+        "extra_counts": _present(task_list, ("skipped", "suppressed", "without_data", "aborted", "lost", "unfinished")),
         "open_cards": cards[:OPEN_HISTOGRAMS],
         "folded_cards": cards[OPEN_HISTOGRAMS:],
         "gantt": schedule,

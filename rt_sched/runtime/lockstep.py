@@ -15,7 +15,7 @@ from rt_sched.ports import JobContext
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.stage_graph import Finished, StageGraph
 from rt_sched.sim import Simulation
-from rt_sched.trace.records import SampleTable
+from rt_sched.trace.records import SampleTable, sample_of
 
 #: Instants that the kernel processes in one call; after each call, messages that nobody will read are let go.
 _INSTANTS = 128
@@ -41,7 +41,7 @@ def execute(
     while (events := simulation.step(_INSTANTS)) is not None:
         for now_ns, kind, task, job, message in zip(*(events[name].tolist() for name in _COLUMNS), strict=True):
             if kind == tables.EVENT_SAMPLE:
-                sample = tables.FIRST_SAMPLE - message
+                sample = sample_of(message)
                 while feed.position <= sample:
                     graph.add_sample(feed.position, int(samples.capture_ns[feed.position]), feed.next())
             elif kind == tables.EVENT_ARRIVAL:

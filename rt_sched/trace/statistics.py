@@ -27,8 +27,8 @@ class Spread:
 class TaskStatistics:
     """Jobs of one task by outcome, and their responses (finish minus arrival).
 
-    `jobs`: all that arrived; of these `completed`, `unfinished` at the horizon, `skipped`, `aborted`, and `lost` with
-    their processor. `misses`: not finished by a deadline at or before the horizon. `drops`: messages that left an edge
+    `jobs`: all that arrived; of these `completed`, `unfinished` at the horizon, `skipped`, `aborted`, `lost` with
+    their processor, and `suppressed`: not admitted at their arrival. `misses`: not finished by a deadline at or before the horizon. `drops`: messages that left an edge
     into this task unread. `response`: over completed jobs and, as horizon minus arrival, unfinished ones: `censored` of
     its values are therefore lower bounds (semantics of the end of a run).
     `largest_is_censored`: whether `response.max_ns` is one of them.
@@ -41,6 +41,7 @@ class TaskStatistics:
     skipped: int
     aborted: int
     lost: int
+    suppressed: int
     misses: int
     overruns: int
     drops: int
@@ -121,6 +122,7 @@ def measure_tasks(trace: Trace) -> tuple[TaskStatistics, ...]:
                 skipped=int(counts[JobStatus.SKIPPED]),
                 aborted=int(counts[JobStatus.ABORTED]),
                 lost=int(counts[JobStatus.LOST]),
+                suppressed=int(counts[JobStatus.SUPPRESSED]),
                 misses=int(misses[index]),
                 overruns=int(overruns[index]),
                 drops=int(drops[index]),

@@ -8,13 +8,16 @@ import pytest
 from kernel_systems import random_system
 
 from rt_sched.errors import ConfigError
+from rt_sched.lowering.machine_checks import LIMIT_POSTPONEMENTS
 from rt_sched.lowering.machine_input import (
     LIMIT_NS,
     EdgeKind,
     EdgeRow,
     FaultRow,
     FaultTarget,
+    FrequencyChangeRow,
     MachineInput,
+    OverrunAction,
     Policy,
     ProcessorRow,
     Role,
@@ -23,6 +26,7 @@ from rt_sched.lowering.machine_input import (
 )
 from rt_sched.sim import Simulation
 from rt_sched.trace import JobStatus, Trace, schedule_sha256
+from rt_sched.trace.records import EventKind
 
 CPU = ProcessorRow("cpu", Policy.FIXED_PRIORITY, True)
 TASK = TaskRow("work", 0, deadline_ns=10, demand_ns=3, rate_hz=Fraction(10**8))
@@ -34,6 +38,55 @@ def run(given: MachineInput, rows: int = 1024) -> Trace:
     simulation = Simulation(given, rows)
     simulation.run()
     return simulation.trace()
+
+
+def throttled(
+    budget_ns: int, demand_ns: int, policy: Policy = Policy.EDF, grain_ns: int = 1, khz: int = 1000
+) -> MachineInput:
+    """A job under a bandwidth server, whose processor slows down from 1000 kHz to `khz` at the start."""
+    task = replace(
+        TASK,
+        deadline_ns=10**9,
+        demand_ns=demand_ns,
+        rate_hz=None,
+        explicit_arrivals_ns=(0,),
+        budget_ns=budget_ns,
+        budget_granularity_ns=grain_ns,
+        overrun_action=OverrunAction.THROTTLE,
+        separation_ns=10,
+    )
+    processor = ProcessorRow("cpu", policy, True, frequency_khz=1000)
+    changes = (FrequencyChangeRow(0, 0, khz),) if khz != 1000 else ()
+    return MachineInput((processor,), (), (task,), (), horizon_ns=10**8, frequency_changes=changes)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            throttled(1, 10**7),
+            "tasks[0] (work).budget_ns: a demand of 10000000 ns uses up a budget of 1 ns 10000000 times, each of which "
+            "is recorded; at most 10000 times a job: raise the budget or its granularity",
+        ),
+        (throttled(3, 10**6, grain_ns=2), "uses up a budget of 4 ns 250000 times"),
+        (throttled(100, 10**6, khz=500), "a demand of 2000000 ns uses up a budget of 100 ns 20000 times"),
+    ],
+)
+def test_a_budget_that_would_fill_the_log_is_refused(given: MachineInput, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Simulation(given)
+    assert message in str(caught.value)
+
+
+def test_the_most_postponements_that_are_allowed_are_recorded() -> None:
+    trace = run(throttled(100, LIMIT_POSTPONEMENTS * 100))
+    assert np.count_nonzero(trace.events.kind == EventKind.REPLENISH) == LIMIT_POSTPONEMENTS - 1
+    assert trace.jobs.status.tolist() == [JobStatus.COMPLETED]
+
+
+def test_other_policies_pay_by_arrivals_so_that_any_budget_will_do() -> None:
+    trace = run(throttled(1, 10**7, Policy.FIXED_PRIORITY))
+    assert len(trace.events) < 10
 
 
 def one_sample(arrival_ns: int = 0, sensor: int = 0, capture_ns: int = 0) -> Samples:

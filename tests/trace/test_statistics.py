@@ -50,6 +50,7 @@ def busy(new_trace):
     builder.job("fast", 60, status=JobStatus.SKIPPED)
     builder.job("fast", 62, status=JobStatus.ABORTED, missed=True, slices=[("o.cpu.0", 62, 64)])
     builder.job("fast", 63, status=JobStatus.LOST)
+    builder.job("fast", 64, status=JobStatus.SUPPRESSED)
     builder.job("fast", 70, deadline=100, slices=[("o.cpu.1", 90, 105)])
     builder.drop(30, 1, 0)
     builder.drop(35, 1, 2)
@@ -59,7 +60,9 @@ def busy(new_trace):
 
 def test_outcomes_per_task(busy):
     fast, slow, idle = measure_tasks(busy.build(horizon=100))
-    assert (fast.jobs, fast.completed, fast.unfinished, fast.skipped, fast.aborted, fast.lost) == (6, 2, 1, 1, 1, 1)
+    outcomes = (fast.completed, fast.unfinished, fast.skipped, fast.aborted, fast.lost, fast.suppressed)
+    assert outcomes == (2, 1, 1, 1, 1, 1)
+    assert fast.jobs == sum(outcomes)
     assert (fast.misses, fast.overruns, fast.drops) == (1, 0, 1)
     assert (slow.misses, slow.overruns, slow.drops, slow.response.max_ns) == (1, 1, 2, 60)
     assert (idle.jobs, idle.response.count, idle.response.max_ns) == (0, 0, None)
