@@ -49,6 +49,7 @@ def braking(trajectory: Trajectory, from_ns: int, deceleration_m_s2: float = FUL
 
 def contact(world: World, ego: Trajectory, until_ns: int) -> tuple[int, str] | None:
     """First instant (to 10 ms) at which the ego vehicle on the course `ego` touches an actor, and that actor's name."""
+    world = _crossing(world, ego)
     from_behind: set[str] = set()
     for time_ns in range(0, until_ns + 1, _STEP_NS):
         touched = _touched(world, ego.state_at(time_ns), time_ns, from_behind)
@@ -91,6 +92,7 @@ def drive(
     course = coasting(world.ego.trajectory, hazard_ns)
     threat = contact(world, course, until_ns)
     met = world.actor(threat[1]) if threat is not None else None
+    world = _crossing(world, course)
     step_ns = NS_PER_MS
     step_s = step_ns / NS_PER_S
     lost_m = lost_m_s = asked = given = 0.0
@@ -119,6 +121,19 @@ def drive(
         if _touched(world, state, time_ns, from_behind) is not None:
             return BrakingOutcome(0.0, time_ns, speed, stopped)
     return BrakingOutcome(least, None, None, stopped)
+
+
+def _crossing(world: World, ego: Trajectory) -> World:
+    """The world without actors that keep to a lane of their own: parallel to the course, and too far aside to touch."""
+
+    def aside(actor: Actor) -> bool:
+        other = actor.trajectory
+        parallel = not ego.shifts and not other.shifts and abs(math.sin(other.yaw_rad - ego.yaw_rad)) < 1e-9
+        dx, dy = other.x_m - ego.x_m, other.y_m - ego.y_m
+        across_m = abs(math.cos(ego.yaw_rad) * dy - math.sin(ego.yaw_rad) * dx)
+        return parallel and across_m > (world.ego.width_m + actor.shape.size_m[1]) / 2 + 0.01
+
+    return replace(world, actors=tuple(actor for actor in world.actors if not aside(actor)))
 
 
 def _touched(world: World, ego: MotionState, time_ns: int, from_behind: set[str]) -> str | None:
