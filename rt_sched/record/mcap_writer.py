@@ -40,6 +40,10 @@ class OutputRecorder:
         Detections2D      /t/p vision_msgs/Detection2DArray   /t/p/annotations foxglove_msgs/ImageAnnotations
         Boxes3D           /t/p vision_msgs/Detection3DArray   /t/p/markers visualization_msgs/MarkerArray
         TrackedObjects    /t/p vision_msgs/Detection3DArray   /t/p/markers visualization_msgs/MarkerArray
+                          /t/p/weights rt_sched_msgs/FusionWeights
+        ObjectChanges     /t/p rt_sched_msgs/ObjectChanges    /t/p/changed as TrackedObjects
+        Situation         /t/p rt_sched_msgs/Situation
+        MotionPlan        /t/p rt_sched_msgs/MotionPlan
         Command           /t/p rt_sched_msgs/Command
         ArbiterDecision   /t/p rt_sched_msgs/ArbiterDecision  /diagnostics diagnostic_msgs/DiagnosticArray
         EgoMotion         /t/p rt_sched_msgs/EgoMotion

@@ -18,9 +18,9 @@ from rt_sched.messages import (
     EgoMotion,
     EncodedImage,
     RoadCorridor,
-    TrackedObjects,
 )
 from rt_sched.record.bulk_messages import detection_2d_array, image_annotations
+from rt_sched.record.ros_decision import DecisionMessages
 from rt_sched.record.ros_scene import SceneMessages, corridor_markers
 from rt_sched.record.ros_types import RosMessage, RosTypes, colour_of
 from rt_sched.units import NS_PER_S
@@ -48,11 +48,11 @@ class RosMessages:
         self._converters: dict[type, Callable[[str, Any], Iterator[RosMessage]]] = {
             Detections2D: self._detections,
             Boxes3D: scene.boxes,
-            TrackedObjects: scene.tracks,
             Command: self._command,
             ArbiterDecision: self._decision,
             EgoMotion: self._ego_motion,
             RoadCorridor: self._corridor,
+            **DecisionMessages(self._build, scene).converters,
         }
 
     def convert(self, topic: str, message: object) -> Iterator[RosMessage]:

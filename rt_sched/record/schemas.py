@@ -68,6 +68,30 @@ DEFINITIONS: dict[str, str] = {
         "std_msgs/Header header\nstring camera\nstring method\nfloat64 confidence\nfloat64[] stations_m\n"
         "float64[] left_m\nfloat64[] right_m\nbool[] left_seen\nbool[] right_seen\n"
     ),
+    # What each sensor counted in a fused result: its weight, 0 for a lost view, and how many of its captures were too
+    # old. ego_speed_m_s is not a number while it is not known.
+    "rt_sched_msgs/msg/FusionWeights": (
+        "std_msgs/Header header\nstring[] sensors\nfloat64[] weights\nuint64[] left_out\nfloat64 ego_speed_m_s\n"
+    ),
+    # What travels of tracked objects to another device; the changed objects themselves are on the topic /changed.
+    "rt_sched_msgs/msg/ObjectChanges": (
+        "std_msgs/Header header\nuint64 sequence\nbool full\nint64[] changed_ids\nint64[] created_ids\n"
+        "int64[] removed_ids\n"
+    ),
+    # Objects in the way of the vehicle, the nearest first. speed_m_s is not a number while it is not known; times to
+    # collision are +inf where nothing closes in.
+    "rt_sched_msgs/msg/Situation": (
+        "std_msgs/Header header\nbuiltin_interfaces/Time data_time\nbool valid\nfloat64 speed_m_s\n"
+        "float64 curvature_per_m\nint64[] track_ids\nfloat64[] gaps_m\nfloat64[] gap_sigmas_m\n"
+        "float64[] closing_m_s\nfloat64[] closing_sigmas_m_s\nfloat64[] braking_m_s2\nfloat64[] in_path\n"
+        "float64[] times_to_collision_s\nfloat64[] time_to_collision_sigmas_s\nfloat64[] needed_m_s2\n"
+    ),
+    # What the vehicle should do. track_id is -1 when no object decides; the profile counts from the header's stamp.
+    "rt_sched_msgs/msg/MotionPlan": (
+        "std_msgs/Header header\nbuiltin_interfaces/Time data_time\nbool valid\nbool warning\nbool emergency\n"
+        "int64 track_id\nfloat64 time_to_collision_s\nfloat64 acceleration_m_s2\nfloat64 speed_m_s\n"
+        "float64[] times_s\nfloat64[] speed_changes_m_s\n"
+    ),
     # Motion of the vehicle from its IMU; heading and speed change are integrals since the start of the run.
     "rt_sched_msgs/msg/EgoMotion": (
         "std_msgs/Header header\nfloat64 yaw_rate_rad_s\nfloat64 forward_acceleration_m_s2\n"
