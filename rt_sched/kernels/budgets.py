@@ -5,12 +5,7 @@
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import routine
-from rt_sched.kernels.cores import arm, executes, leave_core
-from rt_sched.kernels.jobs import abort_head, strike_backlog
-from rt_sched.kernels.locks import update_keys
-from rt_sched.kernels.servers import replenish
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     EVENT_ENFORCE,
     EVENT_HIGH,
     EVENT_OVERRUN,
@@ -25,6 +20,11 @@ from rt_sched.kernels.tables import (
     OVERRUN_SKIP_NEXT,
     OVERRUN_THROTTLE,
 )
+from rt_sched.kernels.compiled import routine
+from rt_sched.kernels.cores import arm, executes, leave_core
+from rt_sched.kernels.jobs import abort_head, strike_backlog
+from rt_sched.kernels.locks import update_keys
+from rt_sched.kernels.servers import replenish
 from rt_sched.kernels.trail import emit_job, note, note_head
 
 

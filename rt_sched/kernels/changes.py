@@ -5,11 +5,7 @@
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import routine
-from rt_sched.kernels.cores import leave_core
-from rt_sched.kernels.frequency import change_frequency
-from rt_sched.kernels.jobs import abort_head, end_job, pop_message, strike_backlog
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     ADDITION,
     EVENT_JOB_LOST,
     EVENT_LINK_LOST,
@@ -31,6 +27,10 @@ from rt_sched.kernels.tables import (
     SENSOR_LOSS,
     TIMED,
 )
+from rt_sched.kernels.compiled import routine
+from rt_sched.kernels.cores import leave_core
+from rt_sched.kernels.frequency import change_frequency
+from rt_sched.kernels.jobs import abort_head, end_job, pop_message, strike_backlog
 from rt_sched.kernels.trail import drop, emit, emit_job, note
 
 

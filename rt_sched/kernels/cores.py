@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import as_routine, part
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     HOLD_ON_CORE,
     NEVER_NS,
     NONE,
     SLICE_EXECUTE,
 )
+from rt_sched.kernels.compiled import as_routine, part
 from rt_sched.kernels.trail import mark
 
 

@@ -5,12 +5,7 @@
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import part, routine
-from rt_sched.kernels.cores import leave
-from rt_sched.kernels.jobs import end_head_job, inputs_complete, read_inputs
-from rt_sched.kernels.program import begin_executing, go_on
-from rt_sched.kernels.spans import begin_spans
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     CHECK_LATE,
     EVENT_LOW,
     EVENT_PREEMPT,
@@ -26,6 +21,11 @@ from rt_sched.kernels.tables import (
     TABLE,
     TIME_SLICED,
 )
+from rt_sched.kernels.compiled import part, routine
+from rt_sched.kernels.cores import leave
+from rt_sched.kernels.jobs import end_head_job, inputs_complete, read_inputs
+from rt_sched.kernels.program import begin_executing, go_on
+from rt_sched.kernels.spans import begin_spans
 from rt_sched.kernels.trail import emit_job, note, note_head
 
 #: Added to the key of a job that uses a time slice of others.

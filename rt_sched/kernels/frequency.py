@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+from rt_sched.kernels.codes import (
+    EVENT_FREQUENCY,
+    EVENT_RESCALE,
+    NONE,
+    UNFINISHED,
+)
 from rt_sched.kernels.compiled import part, routine
 from rt_sched.kernels.cores import arm, executes, settle
-from rt_sched.kernels.tables import EVENT_FREQUENCY, EVENT_RESCALE, NONE, UNFINISHED
 from rt_sched.kernels.trail import note
 
 

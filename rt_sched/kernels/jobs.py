@@ -5,13 +5,7 @@
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import as_routine, part, routine
-from rt_sched.kernels.cores import leave_core
-from rt_sched.kernels.draw import PURPOSE_JITTER, demand_ns, draw, uniform
-from rt_sched.kernels.frequency import place_steps, rescale_waiting
-from rt_sched.kernels.locks import let_go
-from rt_sched.kernels.servers import open_server, replenish
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     ABORTED,
     COMPLETED,
     EDF,
@@ -38,6 +32,12 @@ from rt_sched.kernels.tables import (
     TIMED,
     UNFINISHED,
 )
+from rt_sched.kernels.compiled import as_routine, part, routine
+from rt_sched.kernels.cores import leave_core
+from rt_sched.kernels.draw import PURPOSE_JITTER, demand_ns, draw, uniform
+from rt_sched.kernels.frequency import place_steps, rescale_waiting
+from rt_sched.kernels.locks import let_go
+from rt_sched.kernels.servers import open_server, replenish
 from rt_sched.kernels.trail import emit_job, mark, note, note_head
 
 

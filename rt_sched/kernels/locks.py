@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import routine
-from rt_sched.kernels.cores import close_slice, leave_core
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     COMPLETED,
     EDF,
     EVENT_LOCK,
@@ -24,6 +22,8 @@ from rt_sched.kernels.tables import (
     SLICE_SPIN,
     STEP_LOCK,
 )
+from rt_sched.kernels.compiled import routine
+from rt_sched.kernels.cores import close_slice, leave_core
 from rt_sched.kernels.trail import mark, note_head
 
 

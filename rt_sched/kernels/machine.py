@@ -7,11 +7,19 @@ processes one instant. The phases are `changes.make_changes`, four functions of 
 from __future__ import annotations
 
 from rt_sched.kernels.changes import make_changes
+from rt_sched.kernels.codes import (
+    ADVANCED,
+    ENDED,
+    FULL,
+    NEVER_NS,
+    NONE,
+    REACHED,
+)
 from rt_sched.kernels.compiled import entry, part, sources_digest
 from rt_sched.kernels.cores import leave_core
 from rt_sched.kernels.dispatch import dispatch
 from rt_sched.kernels.phases import arrivals, completions, deliveries, expiries, take_up_late_checks
-from rt_sched.kernels.tables import ADVANCED, ENDED, FULL, NEVER_NS, NONE, REACHED, Machine
+from rt_sched.kernels.tables import Machine
 
 
 @part

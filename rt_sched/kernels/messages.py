@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import as_routine, part, routine
-from rt_sched.kernels.jobs import arrive, capture_of, open_inputs, pop_message
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     COMPLETED,
     DROP_NEWEST,
     EACH,
@@ -24,6 +22,8 @@ from rt_sched.kernels.tables import (
     REASON_INACTIVE,
     REASON_UNMATCHED,
 )
+from rt_sched.kernels.compiled import as_routine, part, routine
+from rt_sched.kernels.jobs import arrive, capture_of, open_inputs, pop_message
 from rt_sched.kernels.trail import drop, note
 
 

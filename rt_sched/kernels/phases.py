@@ -6,14 +6,7 @@ Phase 1 is `changes.make_changes`, phase 6 `dispatch.dispatch`. `m` is a `tables
 from __future__ import annotations
 
 from rt_sched.kernels.budgets import check_budgets
-from rt_sched.kernels.compiled import part, routine
-from rt_sched.kernels.cores import arm, executes, leave, settle
-from rt_sched.kernels.draw import PURPOSE_SEPARATION, draw, uniform
-from rt_sched.kernels.jobs import abort_head, arrive, end_head_job, open_inputs, strike, watch_deadline
-from rt_sched.kernels.messages import activate, deliver_transfers, publish, publish_let
-from rt_sched.kernels.program import go_on, run_steps
-from rt_sched.kernels.spans import end_entries
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     ABORT,
     CHECK_LATE,
     COMPLETED,
@@ -32,6 +25,13 @@ from rt_sched.kernels.tables import (
     SKIP_NEXT,
     SLICE_EXECUTE,
 )
+from rt_sched.kernels.compiled import part, routine
+from rt_sched.kernels.cores import arm, executes, leave, settle
+from rt_sched.kernels.draw import PURPOSE_SEPARATION, draw, uniform
+from rt_sched.kernels.jobs import abort_head, arrive, end_head_job, open_inputs, strike, watch_deadline
+from rt_sched.kernels.messages import activate, deliver_transfers, publish, publish_let
+from rt_sched.kernels.program import go_on, run_steps
+from rt_sched.kernels.spans import end_entries
 from rt_sched.kernels.trail import emit, emit_job, mark, note_head
 
 

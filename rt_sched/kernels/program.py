@@ -5,12 +5,7 @@
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import part, routine
-from rt_sched.kernels.cores import arm, close_slice, executes, leave_core
-from rt_sched.kernels.draw import PURPOSE_SUSPENSION, draw, uniform
-from rt_sched.kernels.jobs import abort_head
-from rt_sched.kernels.locks import request, unlock
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     EVENT_SUSPEND,
     EVENT_UNLOCK,
     HOLD_SUSPENDED,
@@ -20,6 +15,11 @@ from rt_sched.kernels.tables import (
     STEP_SUSPEND,
     STEP_UNLOCK,
 )
+from rt_sched.kernels.compiled import part, routine
+from rt_sched.kernels.cores import arm, close_slice, executes, leave_core
+from rt_sched.kernels.draw import PURPOSE_SUSPENSION, draw, uniform
+from rt_sched.kernels.jobs import abort_head
+from rt_sched.kernels.locks import request, unlock
 from rt_sched.kernels.trail import mark, note_head
 
 

@@ -6,9 +6,7 @@ one budget; under other policies each arrival pays one budget. `m` is a `tables.
 
 from __future__ import annotations
 
-from rt_sched.kernels.compiled import routine
-from rt_sched.kernels.cores import leave_core
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     EDF,
     EVENT_REPLENISH,
     EVENT_THROTTLE,
@@ -17,6 +15,8 @@ from rt_sched.kernels.tables import (
     NEVER_NS,
     NONE,
 )
+from rt_sched.kernels.compiled import routine
+from rt_sched.kernels.cores import leave_core
 from rt_sched.kernels.trail import mark, note_head
 
 

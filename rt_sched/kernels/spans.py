@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 from rt_sched.kernels.budgets import end_entry
-from rt_sched.kernels.compiled import routine
-from rt_sched.kernels.cores import leave_core
-from rt_sched.kernels.tables import (
+from rt_sched.kernels.codes import (
     EVENT_ENTRY,
     EVENT_PREEMPT,
     EVENT_SLICE,
     NONE,
     TABLE,
 )
+from rt_sched.kernels.compiled import routine
+from rt_sched.kernels.cores import leave_core
 from rt_sched.kernels.trail import emit_job, mark, note
 
 

@@ -6,8 +6,11 @@ list of processors that are to be dispatched.
 
 from __future__ import annotations
 
+from rt_sched.kernels.codes import (
+    EVENT_DROP,
+    NONE,
+)
 from rt_sched.kernels.compiled import part, routine
-from rt_sched.kernels.tables import EVENT_DROP, NONE
 
 
 @part

@@ -249,10 +249,13 @@ def _declared_demand_ns(task: TaskRow) -> int:
 
 
 def _largest_demand_ns(task: TaskRow, given: MachineInput) -> int:
-    """What a job may have to execute: the largest declared demand, at the slowest frequency."""
-    slowest_khz, fastest_khz = _frequencies(task, given)
+    """What a job may execute in the run: the largest declared demand, at the slowest frequency."""
+    slowest_khz, _ = _frequencies(task, given)
+    declared_khz = given.processors[task.processor].frequency_khz
     demand_ns = _declared_demand_ns(task)
-    return demand_ns if slowest_khz <= 0 else demand_ns * fastest_khz // slowest_khz
+    if 0 < slowest_khz < declared_khz:
+        demand_ns = demand_ns * declared_khz // slowest_khz
+    return min(demand_ns, given.horizon_ns)
 
 
 def _check_edge(problems: _Problems, path: str, edge: EdgeRow, given: MachineInput) -> None:

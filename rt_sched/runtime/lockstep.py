@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from rt_sched.kernels import tables
+from rt_sched.kernels import codes
 from rt_sched.ports import JobContext
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.stage_graph import Finished, StageGraph
@@ -21,7 +21,7 @@ from rt_sched.trace.records import SampleTable, sample_of
 _INSTANTS = 128
 
 _COLUMNS = ("time_ns", "kind", "task", "job", "message")
-_ENDING = frozenset({tables.EVENT_SKIP, tables.EVENT_ABORT, tables.EVENT_JOB_LOST, tables.EVENT_SUPPRESS})
+_ENDING = frozenset({codes.EVENT_SKIP, codes.EVENT_ABORT, codes.EVENT_JOB_LOST, codes.EVENT_SUPPRESS})
 
 
 def execute(
@@ -40,16 +40,16 @@ def execute(
     waiting: set[int] = set()
     while (events := simulation.step(_INSTANTS)) is not None:
         for now_ns, kind, task, job, message in zip(*(events[name].tolist() for name in _COLUMNS), strict=True):
-            if kind == tables.EVENT_SAMPLE:
+            if kind == codes.EVENT_SAMPLE:
                 sample = sample_of(message)
                 while feed.position <= sample:
                     graph.add_sample(feed.position, int(samples.capture_ns[feed.position]), feed.next())
-            elif kind == tables.EVENT_ARRIVAL:
+            elif kind == codes.EVENT_ARRIVAL:
                 waiting.add(job)
-            elif kind == tables.EVENT_START:
+            elif kind == codes.EVENT_START:
                 waiting.discard(job)
                 graph.bind(job, simulation.inputs[job], now_ns)
-            elif kind == tables.EVENT_COMPLETE:
+            elif kind == codes.EVENT_COMPLETE:
                 graph.complete(job, task, _context(simulation, task_names[task], job))
             elif kind in _ENDING:
                 waiting.discard(job)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.kernels import tables
+from rt_sched.kernels import codes, tables
 from rt_sched.kernels.tables import Machine
 from rt_sched.lowering.machine_input import (
     EdgeRow,
@@ -57,7 +57,7 @@ def build_machine(given: MachineInput, order: Int64s, rows: int) -> Machine:
         changes=changes,
         rings=np.zeros(sum(edge.depth for edge in given.edges), np.int64),
         jobs=np.zeros(rows, tables.JOB),
-        inputs=np.full((rows, max(slots, default=0) + 1), tables.NONE, np.int64),
+        inputs=np.full((rows, max(slots, default=0) + 1), codes.NONE, np.int64),
         slices=np.zeros(rows, tables.SLICE),
         drops=np.zeros(rows, tables.DROP),
         transfers=np.zeros(rows if given.links else 0, tables.TRANSFER),
@@ -101,12 +101,12 @@ class _Timers:
         cyclic = [number for number, p in enumerate(given.processors) if p.slices or p.table]
         self.spans = self._section(len(cyclic))
         self.span_of = {number: self.spans + place for place, number in enumerate(cyclic)}
-        self.values = np.full(self._size, tables.NEVER_NS, np.int64)
+        self.values = np.full(self._size, codes.NEVER_NS, np.int64)
 
     def _section(self, size: int) -> int:
         first = self._size
         self._size += size
-        return first if size else int(tables.NONE)
+        return first if size else int(codes.NONE)
 
 
 def _clock(given: MachineInput, timers: _Timers, steps: int, changes: int) -> npt.NDArray[np.void]:
@@ -149,9 +149,9 @@ def _processors(
         row["special"] = bool(processor.slices or processor.policy == Policy.TABLE) or (
             processor.policy == Policy.EDF and index in ceilings
         )
-        row["ceiling_ns"] = tables.NEVER_NS
-        row["entry_job"] = tables.NONE
-        row["span_timer"] = timers.span_of.get(index, tables.NONE)
+        row["ceiling_ns"] = codes.NEVER_NS
+        row["entry_job"] = codes.NONE
+        row["span_timer"] = timers.span_of.get(index, codes.NONE)
         row["first_span"] = row["span"] = filled
         row["cycle_ns"] = processor.cycle_ns
         start_ns = 0
@@ -176,7 +176,7 @@ def _cores(given: MachineInput) -> npt.NDArray[np.void]:
     owners = [index for index, processor in enumerate(given.processors) for _ in range(processor.cores)]
     table = np.zeros(len(owners), tables.CORE)
     table["processor"] = owners
-    table["running"] = tables.NONE
+    table["running"] = codes.NONE
     return table
 
 
@@ -207,7 +207,7 @@ def _tasks(
             or task.overrun_action == OverrunAction.THROTTLE
         )
         _set_budgets(row, task, policy)
-        row["activation"] = tables.TIMED if task.timed else tables.ON_MESSAGE
+        row["activation"] = codes.TIMED if task.timed else codes.ON_MESSAGE
         _set_arrivals(row, index, task, timers)
         row["first_input"], row["last_input"] = links.add(inputs[index])
         row["first_output"], row["last_output"] = links.add(outputs[index])
@@ -220,24 +220,24 @@ def _tasks(
             row[f"explicit_{name}s"] = len(values)
         row["first_step"], row["last_step"] = steps.add(_program(task))
         for name in ("head_job", "tail_job", "deadline_job", "let_job", "core", "waits_for", "last_arrival_ns"):
-            row[name] = tables.NONE
-        row["hold"] = tables.HOLD_NO_JOB
+            row[name] = codes.NONE
+        row["hold"] = codes.HOLD_NO_JOB
     return table
 
 
 def _set_budgets(row: np.void, task: TaskRow, policy: Policy) -> None:
-    row["budget_ns"] = tables.NONE if task.budget_ns is None else task.budget_ns
-    row["low_budget_ns"] = tables.NONE if task.low_budget_ns is None else task.low_budget_ns
+    row["budget_ns"] = codes.NONE if task.budget_ns is None else task.budget_ns
+    row["low_budget_ns"] = codes.NONE if task.low_budget_ns is None else task.low_budget_ns
     row["degraded_ns"] = task.degraded_demand_ns or 0
     row["overrun_action"] = task.overrun_action
-    row["enforced_ns"] = row["enforce_ns"] = tables.NEVER_NS
+    row["enforced_ns"] = row["enforce_ns"] = codes.NEVER_NS
     if task.budget_ns is None and task.overrun_action == OverrunAction.THROTTLE:
         row["overrun_action"] = OverrunAction.LOG
     if task.budget_ns is not None and task.overrun_action != OverrunAction.LOG:
         row["enforced_ns"] = -(-task.budget_ns // task.budget_granularity_ns) * task.budget_granularity_ns
     limits = (task.budget_ns, task.low_budget_ns, int(row["enforced_ns"]))
     row["first_limit_ns"] = min(limit for limit in limits if limit is not None)
-    row["server_ns"] = -tables.NEVER_NS if policy == Policy.EDF else -1
+    row["server_ns"] = -codes.NEVER_NS if policy == Policy.EDF else -1
 
 
 def _set_arrivals(row: np.void, index: int, task: TaskRow, timers: _Timers) -> None:
@@ -261,11 +261,11 @@ def _program(task: TaskRow) -> list[tuple[int, int, int, int, int, int]]:
     for section in task.sections:
         length_ns = section.end_ns - section.start_ns
         resource = section.resource
-        steps.append((section.start_ns, tables.STEP_LOCK, -length_ns, resource, resource, 0, 0))
-        steps.append((section.end_ns, tables.STEP_UNLOCK, length_ns, -resource, resource, 0, 0))
+        steps.append((section.start_ns, codes.STEP_LOCK, -length_ns, resource, resource, 0, 0))
+        steps.append((section.end_ns, codes.STEP_UNLOCK, length_ns, -resource, resource, 0, 0))
     for number, wait in enumerate(task.suspensions):
-        steps.append((wait.offset_ns, tables.STEP_SUSPEND, 0, 0, number, wait.min_ns, wait.max_ns))
-    steps.extend((point_ns, tables.STEP_POINT, 0, 0, 0, 0, 0) for point_ns in task.preemption_points_ns or ())
+        steps.append((wait.offset_ns, codes.STEP_SUSPEND, 0, 0, number, wait.min_ns, wait.max_ns))
+    steps.extend((point_ns, codes.STEP_POINT, 0, 0, 0, 0, 0) for point_ns in task.preemption_points_ns or ())
     return [
         (int(kind), argument, at_ns, min_ns, max_ns, at_ns)
         for at_ns, kind, _, _, argument, min_ns, max_ns in sorted(steps)
@@ -284,10 +284,10 @@ def _resources(given: MachineInput) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.resources), tables.RESOURCE)
     for row, (index, resource) in zip(table, enumerate(given.resources), strict=True):
         row["protocol"] = resource.protocol
-        row["owner"] = tables.NONE
+        row["owner"] = codes.NONE
         users = [given.tasks[user] for user in _users(given, index)]
-        row["level"] = min((user.level for user in users), default=int(tables.NEVER_NS))
-        row["deadline_ns"] = min((user.deadline_ns for user in users), default=int(tables.NEVER_NS))
+        row["level"] = min((user.level for user in users), default=int(codes.NEVER_NS))
+        row["deadline_ns"] = min((user.deadline_ns for user in users), default=int(codes.NEVER_NS))
     return table
 
 
@@ -303,8 +303,8 @@ def _edges(given: MachineInput, slots: tuple[int, ...]) -> npt.NDArray[np.void]:
         row["required"] = edge.required
         row["role"] = edge.role
         row["first_place"] = places
-        row["register"] = tables.NONE
-        row["lane"] = tables.NONE if edge.link is None else edge.link
+        row["register"] = codes.NONE
+        row["lane"] = codes.NONE if edge.link is None else edge.link
         row["transfer_ns"] = _transfer_ns(given, edge)
         places += edge.depth
     return table
@@ -322,7 +322,7 @@ def _lanes(given: MachineInput) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.links), tables.LANE)
     for row, link in zip(table, given.links, strict=True):
         row["latency_ns"] = link.latency_ns
-        row["next"] = row["newest"] = tables.NONE
+        row["next"] = row["newest"] = codes.NONE
     return table
 
 
@@ -346,5 +346,5 @@ def _samples(given: MachineInput, order: Int64s) -> npt.NDArray[np.void]:
     table["arrival_ns"] = given.samples.arrival_ns[order]
     table["sensor"] = given.samples.sensor[order]
     table["capture_ns"] = given.samples.capture_ns[order]
-    table["status"] = tables.SAMPLE_WAITING
+    table["status"] = codes.SAMPLE_WAITING
     return table

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.kernels import tables
+from rt_sched.kernels import codes, tables
 from rt_sched.lowering.machine_input import FaultTarget, MachineInput
 
 _LOSSES = {
-    FaultTarget.PROCESSOR: tables.PROCESSOR_LOSS,
-    FaultTarget.SENSOR: tables.SENSOR_LOSS,
-    FaultTarget.LINK: tables.LINK_LOSS,
+    FaultTarget.PROCESSOR: codes.PROCESSOR_LOSS,
+    FaultTarget.SENSOR: codes.SENSOR_LOSS,
+    FaultTarget.LINK: codes.LINK_LOSS,
 }
 
 
@@ -19,7 +19,7 @@ def planned_changes(given: MachineInput) -> npt.NDArray[np.void]:
     """Records `tables.CHANGE` by time, kind, target; those that agree in all three keep their order."""
     rows = [(fault.time_ns, int(_LOSSES[fault.kind]), fault.target, 0) for fault in given.faults]
     rows += [
-        (change.time_ns, int(tables.FREQUENCY_CHANGE), change.processor, change.frequency_khz)
+        (change.time_ns, int(codes.FREQUENCY_CHANGE), change.processor, change.frequency_khz)
         for change in given.frequency_changes
     ]
     for number in range(len(given.tasks)):
@@ -36,8 +36,8 @@ def _presence(given: MachineInput, task: int) -> list[tuple[int, int, int, int]]
         if task in change.removed:
             if begins_ns is not None and begins_ns >= change.time_ns:
                 rows.pop()
-            rows.append((change.time_ns, int(tables.REMOVAL), task, 0))
+            rows.append((change.time_ns, int(codes.REMOVAL), task, 0))
         if task in change.added:
             begins_ns = change.time_ns + given.tasks[task].start_latency_ns
-            rows.append((begins_ns, int(tables.ADDITION), task, 0))
+            rows.append((begins_ns, int(codes.ADDITION), task, 0))
     return rows

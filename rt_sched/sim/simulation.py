@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.kernels import tables
+from rt_sched.kernels import codes
 from rt_sched.kernels.machine import advance
 from rt_sched.lowering.machine_checks import check_machine_input
 from rt_sched.lowering.machine_input import LIMIT_NS, EdgeRow, MachineInput, edge_slots
@@ -82,17 +82,17 @@ class Simulation:
         sent: list[int] = []
         for lane in machine.lanes[machine.lanes["lost"] == 0]:
             transfer = int(lane["next"])
-            while transfer != tables.NONE:
+            while transfer != codes.NONE:
                 sent.append(int(machine.transfers[transfer]["message"]))
                 transfer = int(machine.transfers[transfer]["next"])
         unpublished: list[int] = []
         for job in machine.tasks["let_job"].tolist():
-            while job != tables.NONE:
-                if machine.jobs[job]["status"] == tables.COMPLETED:
+            while job != codes.NONE:
+                if machine.jobs[job]["status"] == codes.COMPLETED:
                     unpublished.append(job)
                 job = int(machine.jobs[job]["next_job"])
         held = np.unique(np.array([*machine.edges["register"], *queued, *sent, *unpublished], np.int64))
-        return np.delete(held, held == tables.NONE)
+        return np.delete(held, held == codes.NONE)
 
     def step(self, instants: int = 1) -> npt.NDArray[np.void] | None:
         """Process the next instants at which anything happens, `instants` of them at most.
@@ -102,7 +102,7 @@ class Simulation:
         the interpreter's lock back and has to get it again.
         """
         self._clock["events"] = 0
-        if self._advance(_ALWAYS_NS, instants, record=True) == tables.ENDED and self._clock["events"] == 0:
+        if self._advance(_ALWAYS_NS, instants, record=True) == codes.ENDED and self._clock["events"] == 0:
             return None
         return self._machine.events[: self._clock["events"]]
 
@@ -114,11 +114,11 @@ class Simulation:
     def _advance(self, until_ns: np.int64, most: int, *, record: bool) -> int:
         """Call the kernel, with larger tables whenever it asks for them; returns its status.
 
-        Stops early, with tables.FULL, where events are at hand and there is no room for those of one more instant.
+        Stops early, with codes.FULL, where events are at hand and there is no room for those of one more instant.
         """
         self._clock["record_events"] = record
         status = advance(*self._machine, until_ns, most)
-        while status == tables.FULL and self._clock["events"] == 0:
+        while status == codes.FULL and self._clock["events"] == 0:
             self._grow()
             status = advance(*self._machine, until_ns, most)
         return int(status)

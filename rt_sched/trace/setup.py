@@ -11,39 +11,39 @@ from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 
-from rt_sched.kernels import tables
+from rt_sched.kernels import codes
 
 
 class Policy(IntEnum):
     """Order of a ready queue (semantics 4 to 6)."""
 
-    FIXED_PRIORITY = tables.FIXED_PRIORITY
-    EDF = tables.EDF
-    FIFO = tables.FIFO
-    TIME_SLICED = tables.TIME_SLICED
-    TABLE = tables.TABLE
+    FIXED_PRIORITY = codes.FIXED_PRIORITY
+    EDF = codes.EDF
+    FIFO = codes.FIFO
+    TIME_SLICED = codes.TIME_SLICED
+    TABLE = codes.TABLE
 
 
 class EdgeKind(IntEnum):
     """Register or queue."""
 
-    LATEST = tables.LATEST
-    QUEUE = tables.QUEUE
+    LATEST = codes.LATEST
+    QUEUE = codes.QUEUE
 
 
 class Overflow(IntEnum):
     """What a full queue loses."""
 
-    DROP_OLDEST = tables.DROP_OLDEST
-    DROP_NEWEST = tables.DROP_NEWEST
+    DROP_OLDEST = codes.DROP_OLDEST
+    DROP_NEWEST = codes.DROP_NEWEST
 
 
 class Role(IntEnum):
     """What a message on an edge does: it is only read, activates a job by itself, or waits for its partners."""
 
-    READ = tables.READ
-    EACH = tables.EACH
-    PAIRED = tables.PAIRED
+    READ = codes.READ
+    EACH = codes.EACH
+    PAIRED = codes.PAIRED
 
 
 class DeadlineAction(IntEnum):
@@ -52,9 +52,9 @@ class DeadlineAction(IntEnum):
     SKIP_NEXT: the job goes on and the next job of the task that arrives is suppressed.
     """
 
-    CONTINUE = tables.CONTINUE
-    ABORT = tables.ABORT
-    SKIP_NEXT = tables.SKIP_NEXT
+    CONTINUE = codes.CONTINUE
+    ABORT = codes.ABORT
+    SKIP_NEXT = codes.SKIP_NEXT
 
 
 class OverrunAction(IntEnum):
@@ -65,29 +65,29 @@ class OverrunAction(IntEnum):
     DEGRADE: it goes on, the next job that arrives needs at most `degraded_demand_ns`. FAIL_OVER: an event, then ABORT.
     """
 
-    LOG = tables.OVERRUN_LOG
-    ABORT = tables.OVERRUN_ABORT
-    THROTTLE = tables.OVERRUN_THROTTLE
-    SKIP_NEXT = tables.OVERRUN_SKIP_NEXT
-    DEGRADE = tables.OVERRUN_DEGRADE
-    FAIL_OVER = tables.OVERRUN_FAIL_OVER
+    LOG = codes.OVERRUN_LOG
+    ABORT = codes.OVERRUN_ABORT
+    THROTTLE = codes.OVERRUN_THROTTLE
+    SKIP_NEXT = codes.OVERRUN_SKIP_NEXT
+    DEGRADE = codes.OVERRUN_DEGRADE
+    FAIL_OVER = codes.OVERRUN_FAIL_OVER
 
 
 class Protocol(IntEnum):
     """How a shared resource is locked (semantics 14)."""
 
-    NONE = tables.NO_PROTOCOL
-    PRIORITY_INHERITANCE = tables.PRIORITY_INHERITANCE
-    PRIORITY_CEILING = tables.PRIORITY_CEILING
-    MSRP = tables.MSRP
+    NONE = codes.NO_PROTOCOL
+    PRIORITY_INHERITANCE = codes.PRIORITY_INHERITANCE
+    PRIORITY_CEILING = codes.PRIORITY_CEILING
+    MSRP = codes.MSRP
 
 
 class FaultTarget(IntEnum):
     """What a fault takes away for good."""
 
-    PROCESSOR = tables.PROCESSOR_LOSS
-    SENSOR = tables.SENSOR_LOSS
-    LINK = tables.LINK_LOSS
+    PROCESSOR = codes.PROCESSOR_LOSS
+    SENSOR = codes.SENSOR_LOSS
+    LINK = codes.LINK_LOSS
 
 
 @dataclass(frozen=True, slots=True)

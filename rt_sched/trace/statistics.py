@@ -28,9 +28,10 @@ class TaskStatistics:
     """Jobs of one task by outcome, and their responses (finish minus arrival).
 
     `jobs`: all that arrived; of these `completed`, `unfinished` at the horizon, `skipped`, `aborted`, `lost` with
-    their processor, and `suppressed`: not admitted at their arrival. `misses`: not finished by a deadline at or before the horizon. `drops`: messages that left an edge
-    into this task unread. `response`: over completed jobs and, as horizon minus arrival, unfinished ones: `censored` of
-    its values are therefore lower bounds (semantics of the end of a run).
+    their processor, and `suppressed`: not admitted at their arrival. `misses`: not finished by a deadline at or before
+    the horizon. `drops`: messages that left an edge into this task unread. `response`: over completed jobs and, as
+    horizon minus arrival, unfinished ones: `censored` of its values are therefore lower bounds (semantics of the end of
+    a run).
     `largest_is_censored`: whether `response.max_ns` is one of them.
     """
 

@@ -5,17 +5,17 @@ from collections import defaultdict
 import numpy as np
 from kernel_systems import random_system
 
-from rt_sched.kernels import tables
+from rt_sched.kernels import codes
 from rt_sched.sim import Simulation
 from rt_sched.trace import JobStatus, SampleStatus
 
 ENDS = {
-    tables.EVENT_COMPLETE: JobStatus.COMPLETED,
-    tables.EVENT_ABORT: JobStatus.ABORTED,
-    tables.EVENT_SKIP: JobStatus.SKIPPED,
-    tables.EVENT_JOB_LOST: JobStatus.LOST,
+    codes.EVENT_COMPLETE: JobStatus.COMPLETED,
+    codes.EVENT_ABORT: JobStatus.ABORTED,
+    codes.EVENT_SKIP: JobStatus.SKIPPED,
+    codes.EVENT_JOB_LOST: JobStatus.LOST,
 }
-RUNS, RESTS = {tables.EVENT_START, tables.EVENT_RESUME}, {tables.EVENT_PREEMPT, *ENDS}
+RUNS, RESTS = {codes.EVENT_START, codes.EVENT_RESUME}, {codes.EVENT_PREEMPT, *ENDS}
 
 
 def all_events(simulation: Simulation) -> np.ndarray:
@@ -36,20 +36,20 @@ def test_events_agree_with_the_tables() -> None:
         trace = simulation.trace()
         by_job = defaultdict(list)
         for event in events:
-            if event["job"] != tables.NONE:
+            if event["job"] != codes.NONE:
                 by_job[int(event["job"])].append((int(event["time_ns"]), int(event["kind"])))
         assert set(by_job) == set(range(len(trace.jobs)))
         slices = defaultdict(list)
         for job, told in by_job.items():
             kinds = [kind for _, kind in told]
-            assert told[0] == (trace.jobs.arrival_ns[job], tables.EVENT_ARRIVAL)
-            assert kinds.count(tables.EVENT_DEADLINE_MISS) == trace.jobs.missed[job]
-            assert kinds.count(tables.EVENT_OVERRUN) == trace.jobs.overrun[job]
+            assert told[0] == (trace.jobs.arrival_ns[job], codes.EVENT_ARRIVAL)
+            assert kinds.count(codes.EVENT_DEADLINE_MISS) == trace.jobs.missed[job]
+            assert kinds.count(codes.EVENT_OVERRUN) == trace.jobs.overrun[job]
             ends = [kind for kind in kinds if kind in ENDS]
             assert [ENDS[kind] for kind in ends] == [
                 status for status in [trace.jobs.status[job]] if status != JobStatus.UNFINISHED
             ]
-            starts = [time for time, kind in told if kind == tables.EVENT_START]
+            starts = [time for time, kind in told if kind == codes.EVENT_START]
             assert starts == [time for time in [trace.jobs.start_ns[job]] if time >= 0]
             began = None
             for time, kind in told:
@@ -64,10 +64,10 @@ def test_events_agree_with_the_tables() -> None:
             mine = trace.slices.job == job
             rows = zip(trace.slices.start_ns[mine].tolist(), trace.slices.end_ns[mine].tolist(), strict=True)
             assert slices[job] == list(rows)
-        dropped = events[events["kind"] == tables.EVENT_DROP]
+        dropped = events[events["kind"] == codes.EVENT_DROP]
         assert dropped["message"].tolist() == trace.drops.message.tolist()
-        delivered = events[events["kind"] == tables.EVENT_SAMPLE]["message"]
-        assert (tables.FIRST_SAMPLE - delivered).tolist() == np.flatnonzero(
+        delivered = events[events["kind"] == codes.EVENT_SAMPLE]["message"]
+        assert (codes.FIRST_SAMPLE - delivered).tolist() == np.flatnonzero(
             trace.samples.status == SampleStatus.DELIVERED
         ).tolist()
 
@@ -78,7 +78,7 @@ def test_losses_are_told() -> None:
         given = random_system(seed)
         events = all_events(Simulation(given))
         kinds = events["kind"].tolist()
-        lost = kinds.count(tables.EVENT_PROCESSOR_LOST) + kinds.count(tables.EVENT_SENSOR_LOST)
+        lost = kinds.count(codes.EVENT_PROCESSOR_LOST) + kinds.count(codes.EVENT_SENSOR_LOST)
         assert lost == len(given.faults)
         told += lost
     assert told > 10
@@ -94,12 +94,12 @@ def test_held_messages_are_all_that_later_jobs_read() -> None:
         while (events := simulation.step()) is not None:
             inputs = simulation.inputs
             for event in events:
-                if event["kind"] == tables.EVENT_SAMPLE:
+                if event["kind"] == codes.EVENT_SAMPLE:
                     delivered.add(int(event["message"]))
-                elif event["kind"] == tables.EVENT_COMPLETE:
+                elif event["kind"] == codes.EVENT_COMPLETE:
                     delivered.add(int(event["job"]))
-                elif event["kind"] in {tables.EVENT_ARRIVAL, tables.EVENT_START}:
-                    for message in set(inputs[event["job"]].tolist()) - {tables.NONE}:
+                elif event["kind"] in {codes.EVENT_ARRIVAL, codes.EVENT_START}:
+                    for message in set(inputs[event["job"]].tolist()) - {codes.NONE}:
                         assert message in held | delivered | bound
                         read_later += message in held
                         bound.add(message)

@@ -11,7 +11,7 @@ from by_hand import cpu, events, run, schedule, system, task
 from kernel_systems import ALL_FEATURES, Feature, random_system
 
 from rt_sched.errors import ConfigError
-from rt_sched.kernels import tables
+from rt_sched.kernels import codes
 from rt_sched.lowering.machine_input import (
     LIMIT_NS,
     EdgeKind,
@@ -240,11 +240,11 @@ def test_a_recorded_run_is_reproduced_exactly() -> None:
 
 
 ENDS = {
-    tables.EVENT_COMPLETE: JobStatus.COMPLETED,
-    tables.EVENT_ABORT: JobStatus.ABORTED,
-    tables.EVENT_SKIP: JobStatus.SKIPPED,
-    tables.EVENT_JOB_LOST: JobStatus.LOST,
-    tables.EVENT_SUPPRESS: JobStatus.SUPPRESSED,
+    codes.EVENT_COMPLETE: JobStatus.COMPLETED,
+    codes.EVENT_ABORT: JobStatus.ABORTED,
+    codes.EVENT_SKIP: JobStatus.SKIPPED,
+    codes.EVENT_JOB_LOST: JobStatus.LOST,
+    codes.EVENT_SUPPRESS: JobStatus.SUPPRESSED,
 }
 
 

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from rt_sched.kernels import tables
+from rt_sched.kernels import codes
 from rt_sched.trace import (
     DropReason,
     DropTable,
@@ -58,11 +58,11 @@ def trace_of(jobs: JobTable) -> Trace:
 def test_codes_are_those_of_the_kernel() -> None:
     assert [JobStatus(code).name for code in range(5)] == ["COMPLETED", "UNFINISHED", "ABORTED", "SKIPPED", "LOST"]
     for status in JobStatus:
-        assert status == getattr(tables, status.name)
+        assert status == getattr(codes, status.name)
     for reason in DropReason:
-        assert reason == getattr(tables, f"REASON_{reason.name}")
+        assert reason == getattr(codes, f"REASON_{reason.name}")
     for sample in SampleStatus:
-        assert sample == getattr(tables, f"SAMPLE_{sample.name}")
+        assert sample == getattr(codes, f"SAMPLE_{sample.name}")
 
 
 def test_columns_of_different_length_are_refused() -> None:
