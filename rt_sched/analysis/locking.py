@@ -165,7 +165,7 @@ def _sections(task: TaskRow, resources: set[int], executed_ns: int) -> list[Sect
     mine = [one for one in task.sections if one.resource in resources]
     found = []
     for one in mine:
-        end_ns = _at_a_stretch(one, mine)[-1].end_ns
+        end_ns = at_a_stretch(one, mine)[-1].end_ns
         inner = {i.resource for i in mine if i is not one and one.start_ns <= i.start_ns < end_ns}
         length_ns = max(0, min(end_ns, executed_ns) - one.start_ns)
         found.append(Section(one.resource, length_ns, tuple(sorted(inner))))
@@ -214,7 +214,7 @@ def _msrp(
         [_section(one, mine, executed_ns[index]) for one in mine] for index, mine in zip(everyone, rows, strict=True)
     ]
     runs = [
-        [[_section(i, mine, executed_ns[index]) for i in _at_a_stretch(one, mine)] for one in mine]
+        [[_section(i, mine, executed_ns[index]) for i in at_a_stretch(one, mine)] for one in mine]
         for index, mine in zip(everyone, rows, strict=True)
     ]
     requests = [Counter(section.resource for section in one) for one in sections]
@@ -258,7 +258,7 @@ def _inside(inner: SectionRow, outer: SectionRow) -> bool:
     return outer.start_ns <= inner.start_ns and inner.end_ns <= outer.end_ns
 
 
-def _at_a_stretch(first: SectionRow, mine: Sequence[SectionRow]) -> list[SectionRow]:
+def at_a_stretch(first: SectionRow, mine: Sequence[SectionRow]) -> list[SectionRow]:
     """`first` and the sections that follow it: whoever unlocks and locks at one instant lets nobody in between."""
     run = [first]
     longer = [one for one in mine if one.start_ns < one.end_ns]

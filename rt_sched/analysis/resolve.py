@@ -10,7 +10,7 @@ import numpy as np
 
 from rt_sched import model
 from rt_sched.analysis.load import Blocking, LoadTask, ProcessorLoad, Stream
-from rt_sched.analysis.locking import LockTerms, lock_terms
+from rt_sched.analysis.locking import LockTerms, at_a_stretch, lock_terms
 from rt_sched.lowering import lower
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.trace.records import SampleTable
@@ -110,15 +110,20 @@ def _load_task(
         high=row.high_criticality,
         low_wcet_ns=row.low_budget_ns,
         enforced=row.budget_ns is not None and row.overrun_action in _ENFORCED,
-        throttled_beyond=row.budget_ns is not None
-        and row.overrun_action is OverrunAction.THROTTLE
-        and _demand_ns(row) > row.budget_ns,
+        throttled_beyond=_throttled_beyond(row, processor),
         message_activated=not row.timed,
         rate_hz=row.rate_hz,
         sheds=row.deadline_action is not DeadlineAction.CONTINUE
         or (row.budget_ns is not None and row.overrun_action is not OverrunAction.LOG)
         or any(given.required for given in task.inputs),
     )
+
+
+def _throttled_beyond(row: TaskRow, processor: ProcessorRow) -> bool:
+    """Whether a job may have to wait for more budget; under EDF also when it arrives too soon after the one before."""
+    if row.budget_ns is None or row.overrun_action is not OverrunAction.THROTTLE:
+        return False
+    return _demand_ns(row) > row.budget_ns or (processor.policy is Policy.EDF and not row.timed)
 
 
 def _with_locks(task: LoadTask, processor: ProcessorRow, locks: LockTerms) -> LoadTask:
@@ -151,12 +156,15 @@ def _demand_ns(row: TaskRow) -> int:
 
 
 def _longest_executed_ns(row: TaskRow) -> int:
-    """What a job may execute: where the budget is enforced that budget, rounded up, and the longest section; else C."""
+    """What a job may execute: where the budget is enforced that budget, rounded up, and the longest time for which it
+    holds a lock, since it is not stopped there; else C.
+    """
     if row.budget_ns is None or row.overrun_action not in _ENFORCED:
         return _demand_ns(row)
     grain_ns = row.budget_granularity_ns
     budget_ns = -(-row.budget_ns // grain_ns) * grain_ns
-    return budget_ns + max((one.end_ns - one.start_ns for one in row.sections), default=0)
+    held_ns = (at_a_stretch(one, row.sections)[-1].end_ns - one.start_ns for one in row.sections)
+    return budget_ns + max(held_ns, default=0)
 
 
 def _regions_ns(row: TaskRow, processor: ProcessorRow, executed_ns: int) -> tuple[int, int]:

@@ -14,14 +14,19 @@ from rt_sched.model import (
     Budget,
     CriticalityLevel,
     CriticalSection,
+    DeadlineAction,
     Device,
+    DeviceClock,
     Edge,
     EdgeKind,
     ExecutionTime,
+    Frequency,
     Input,
     Join,
     Link,
+    Mode,
     OnMessage,
+    OperatingPoint,
     OverrunAction,
     PEKind,
     Periodic,
@@ -81,13 +86,16 @@ class Features:
     budgets: bool
     let: bool
     switches: bool
+    clocks: bool
+    modes: bool
+    deadline_actions: bool
     known_offsets: bool
 
 
 def random_case(seed: int) -> tuple[System, Plan]:
     """A system of one or two processors and its plan; every third has no features but jitter and is loaded highly."""
     rng = random.Random(seed)  # noqa: S311 - reproducible test data
-    shares = (0.25, 0.25, 0.4, 0.3, 0.15, 0.35, 0.15, 0.15, 0.3, 0.3)
+    shares = (0.25, 0.25, 0.4, 0.3, 0.15, 0.35, 0.15, 0.15, 0.3, 0.15, 0.15, 0.15, 0.3)
     if seed % 3 == 0:
         shares = (0.3, *[0.0] * (len(shares) - 2), 0.25)
     has = Features(seed % 3 == 0, *(rng.random() < share for share in shares))
@@ -106,6 +114,8 @@ def random_case(seed: int) -> tuple[System, Plan]:
             points_only=points,
             switch_cost_ns=rng.choice((1, 1, 2)) if has.switches else 0,
             migration_cost_ns=rng.choice((0, 1)) if has.switches else 0,
+            frequency_hz=2 * 10**9 if has.modes else None,
+            operating_points=(OperatingPoint(10**9), OperatingPoint(2 * 10**9)) if has.modes else (),
         )
         mine = _tasks(rng, number, element, has)
         element = _with_cycle(rng, element, mine)
@@ -123,9 +133,16 @@ def random_case(seed: int) -> tuple[System, Plan]:
     links: tuple[Link, ...] = ()
     if has.messages:
         sensors, links, tasks = _with_messages(rng, tasks, has)
-    system = System(
-        "random", (Device("d", tuple(elements)),), sensors, tuple(tasks), (), None, "dm", ".", resources, links
-    )
+    clock = DeviceClock()
+    if has.clocks:
+        clock = DeviceClock(Fraction(rng.choice((-80_000, 10_000, 100_000))), rng.randint(0, 5))
+    modes: tuple[Mode, ...] = ()
+    if has.modes:
+        some = tuple(task.name for task in tasks if rng.random() < 0.7)
+        slow = tuple(Frequency("d", e.name, 10**9) for e in elements if e.frequency_hz is not None)
+        modes = (Mode("all", tuple(task.name for task in tasks)), Mode("some", some, slow))
+    device = Device("d", tuple(elements), clock=clock)
+    system = System("random", (device,), sensors, tuple(tasks), (), None, "dm", ".", resources, links, modes=modes)
     return system, Plan("random", "dm", tuple(processors), tuple(placements))
 
 
@@ -195,6 +212,11 @@ def _task(
     if element.points_only and wcet > 1:
         points = tuple(sorted({rng.randint(1, wcet - 1) for _ in range(rng.randint(0, 2))}))
         task = replace(task, preemption_points_ns=points)
+    if has.deadline_actions and rng.random() < 0.6:
+        task = replace(task, deadline_action=rng.choice(list(DeadlineAction)))
+    if has.modes:
+        memory = rng.randint(0, bcet)
+        task = replace(task, execution=replace(task.execution, frequency_hz=2 * 10**9, memory_ns=memory))
     if has.let and rng.random() < 0.4:
         task = replace(task, communication=model.Communication.LET)
     return task
@@ -287,8 +309,7 @@ def _with_messages(
     sources = [(sensor.name, int(10**9 / sensor.rate_hz)) for sensor in sensors]
     found: list[Task] = []
     for task in tasks:
-        throttled = task.budget.action is OverrunAction.THROTTLE
-        if rng.random() < 0.5 and not throttled:
+        if rng.random() < 0.5:
             join = rng.choice((Join.LATEST, Join.LATEST, Join.ANY, Join.ALL))
             if join is Join.ALL:
                 chosen = rng.sample(sources, 2)

@@ -10,18 +10,18 @@ from random_checks import check
 _BLOCK, _BLOCKS = 125, 8
 #: Least counts over all blocks: bounds found, loads refused, tasks without a bound, worst jobs that were not the first.
 _LEAST = {
-    "fp_response_time": (900, 70, 120, 15),
-    "edf_response_time": (450, 50, 200, 25),
-    "fifo_response_time": (70, 2, 15, 2),
-    "self_suspension": (35, 400, 15, 0),
-    "suspension_oblivious": (75, 600, 15, 2),
-    "amc_rtb": (50, 400, 18, 0),
-    "amc_max": (50, 400, 18, 0),
-    "global_fp": (130, 350, 30, 0),
-    "global_edf": (55, 230, 35, 0),
-    "slice_supply": (280, 3, 40, 4),
-    "table_entries": (140, 1, 55, 0),
-    "offset_simulation": (100, 600, 12, 0),
+    "fp_response_time": (700, 60, 80, 10),
+    "edf_response_time": (350, 40, 120, 15),
+    "fifo_response_time": (50, 2, 10, 1),
+    "self_suspension": (25, 300, 8, 0),
+    "suspension_oblivious": (50, 400, 8, 1),
+    "amc_rtb": (35, 300, 10, 0),
+    "amc_max": (35, 300, 10, 0),
+    "global_fp": (80, 250, 15, 0),
+    "global_edf": (35, 150, 20, 0),
+    "slice_supply": (180, 2, 25, 2),
+    "table_entries": (90, 1, 30, 0),
+    "offset_simulation": (60, 400, 4, 0),
 }
 _totals: Counter[str] = Counter()
 
