@@ -226,6 +226,41 @@ def analyze(
     raise typer.Exit(VERDICT_CODES[document["verdict"]])
 
 
+@app.command()
+def explain(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task whose bound is derived.")],
+    system: Annotated[
+        str | None, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")
+    ] = None,
+    task_set: TaskSetFile = None,
+    policy: AnalysisPolicy = None,
+    preemption: Preemption = None,
+    unit: Unit = "ns",
+    most_urgent: MostUrgent = "highest",
+    mode: Annotated[
+        str | None, typer.Option(metavar="MODE", help="Mode of the system.", show_default="the first")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Derive the response bound of one task step by step, with the numbers of every window."""
+    # Before the kernels, for which it chooses the folder.
+    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.app import explain as job
+    from rt_sched.app.analyze import TaskSetRequest
+
+    with numba_cache.told_before_compiling(lambda: typer.echo(_compiling(kept=numba_cache.CACHE), err=True)):
+        named = _system_or_set(system, task_set)
+        if task_set is None:
+            document = job.explained_system_task(task, named, policy, mode)
+        else:
+            request = TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
+            document = job.explained_set_task(task, request)
+    if as_json:
+        _print_json(document)
+    else:
+        typer.echo(job.explanation_text(document))
+
+
 def _system_or_set(system: str | None, task_set: str | None) -> str:
     """The one of both that is given."""
     if (system is None) == (task_set is None):

@@ -179,7 +179,7 @@ class Curves:
         deadlines_ns = np.array([task.deadline_ns for task in self.tasks], np.int64)[self._place]
         worst: Worst | None = None
         start_ns, last_block_ns = 0, -1
-        for arrival_ns in self._edf_arrivals(own, busy_ns):
+        for arrival_ns in self.edf_arrivals(own, busy_ns):
             due_ns = arrival_ns + mine.deadline_ns
             block_ns = max(
                 (block for block, task in zip(blocking_ns, self.tasks, strict=True) if task.deadline_ns > due_ns),
@@ -217,7 +217,8 @@ class Curves:
             worst = _worse(worst, Worst(done_ns - arrival_ns, jobs - 1, arrival_ns, release_ns + 1))
         return worst
 
-    def _edf_arrivals(self, own: int, limit_ns: int) -> Iterator[int]:
+    def edf_arrivals(self, own: int, limit_ns: int) -> Iterator[int]:
+        """Arrivals before `limit_ns` at which the work grows that counts for a job of task `own`, ascending."""
         mine = self.tasks[own]
         first_ns = -mine.release_jitter_ns
         points = [iter([first_ns])]

@@ -15,7 +15,7 @@ from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system, load_task_set
 from rt_sched.errors import AnalysisNotApplicable, DeploymentError
-from rt_sched.model import Plan, TaskSet
+from rt_sched.model import Plan, System, TaskSet
 from rt_sched.planner import POLICIES, make_plan
 from rt_sched.record.job_set import write_job_set
 from rt_sched.units import TIME_UNITS
@@ -27,6 +27,7 @@ __all__ = [
     "analysed_system",
     "analysed_task_set",
     "analysis_document",
+    "load_and_plan",
     "method_names",
     "terms_rows",
     "write_document",
@@ -52,12 +53,17 @@ def analysed_system(argument: str, policy: str | None, methods: str | None) -> A
 
     Raises ConfigError with every problem of the file, AnalysisNotApplicable for an unknown policy or method.
     """
+    path, system, plan = load_and_plan(argument, policy)
+    return Analysed(analyze(system, plan, methods=method_names(methods)), str(path), _elements(plan))
+
+
+def load_and_plan(argument: str, policy: str | None) -> tuple[Path, System, Plan]:
+    """The system that the user named, its file, and its plan under `policy`; raises as `analysed_system` does."""
     if policy is not None and policy not in POLICIES:
         raise AnalysisNotApplicable(f"unknown policy {policy!r}; valid: {', '.join(POLICIES)}")
     path = resolve(argument)
     system = load_system(path, stages=ImportedStages())
-    plan = make_plan(system, policy)
-    return Analysed(analyze(system, plan, methods=method_names(methods)), str(path), _elements(plan))
+    return path, system, make_plan(system, policy)
 
 
 @dataclass(frozen=True, slots=True)

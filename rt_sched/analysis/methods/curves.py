@@ -33,7 +33,8 @@ from rt_sched.analysis.result import Bound, Term
 from rt_sched.model import Policy
 
 
-def _source(row: Row) -> CurveTask:
+def curve_task(row: Row) -> CurveTask:
+    """One stream of a task as a source of jobs; a period is a curve of one step."""
     task = row.task
     return CurveTask(
         row.stream.curve or sporadic_curve(row.stream.period_ns),
@@ -52,7 +53,7 @@ def _respond(
     found: dict[int, Found] = {}
     rows = rows_of(load)
     try:
-        curves = Curves([_source(row) for row in rows])
+        curves = Curves([curve_task(row) for row in rows])
         for place, row in enumerate(rows):
             worst = worst_of(curves, place)
             if worst is None:
@@ -68,7 +69,7 @@ def _respond(
 
 def _fixed_priority(load: ProcessorLoad) -> list[Found]:
     rows = rows_of(load)
-    sources = [_source(row) for row in rows]
+    sources = [curve_task(row) for row in rows]
     exact = (
         attained(load)
         and len({task.level for task in load.tasks}) == len(load.tasks)
@@ -103,7 +104,7 @@ def _fixed_priority(load: ProcessorLoad) -> list[Found]:
 
 def _edf(load: ProcessorLoad) -> list[Found]:
     rows = rows_of(load)
-    sources = [_source(row) for row in rows]
+    sources = [curve_task(row) for row in rows]
     blocks_ns = [max(0, (load.row.switch_ns if load.row.preemptive else row.task.cost_ns) - 1) for row in rows]
 
     def worst_of(curves: Curves, place: int) -> Worst | None:
@@ -136,7 +137,7 @@ def _edf(load: ProcessorLoad) -> list[Found]:
 
 def _fifo(load: ProcessorLoad) -> list[Found]:
     rows = rows_of(load)
-    sources = [_source(row) for row in rows]
+    sources = [curve_task(row) for row in rows]
 
     def worst_of(curves: Curves, place: int) -> Worst | None:
         return curves.fifo(place)
