@@ -10,7 +10,7 @@ help:
 	@echo "make install    only prepare the virtual environment"
 	@echo "make lint       format, types and layers only"
 	@echo "make benchmark  replay cost against the bare stage computations, kernel speed, loading of large files"
-	@echo "make evidence   100 000 random systems against the oracle, every mutated rule (an hour; into benchmarks/results/)"
+	@echo "make evidence   100 000 random systems against oracle and bounds, every mutated rule (hours; into benchmarks/results/)"
 	@echo "make clean      remove the virtual environment and all runs"
 
 install: $(VENV)/.installed
@@ -41,6 +41,7 @@ benchmark: install
 
 evidence: install
 	$(BIN)/python benchmarks/evidence/random_systems.py
+	$(BIN)/python benchmarks/evidence/random_analysis.py
 	$(BIN)/python benchmarks/evidence/mutations.py
 	$(BIN)/python benchmarks/replay_overhead.py --json > benchmarks/results/replay_overhead.json
 
