@@ -10,8 +10,9 @@ from rt_sched import model
 from rt_sched.analysis.assumptions import assumptions_of
 from rt_sched.analysis.chains import chain_results
 from rt_sched.analysis.engine import TaskBound, mode_bounds
+from rt_sched.analysis.fixed_points import exact_sum
 from rt_sched.analysis.load import ProcessorLoad
-from rt_sched.analysis.load_tests import TestResult, tests_of
+from rt_sched.analysis.load_tests import TestResult, judge_load
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.result import (
@@ -84,7 +85,7 @@ def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_
 
 
 def _needed(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> Fraction:
-    return sum((bounds[task.index].task.load for task in load.tasks), Fraction(0))
+    return exact_sum(bounds[task.index].task.load for task in load.tasks)
 
 
 def processor_result(
@@ -101,7 +102,7 @@ def _tests(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[TestResul
     if any(one.lost for one in found):
         return ()
     present = replace(load, tasks=tuple(one.task for one in found if one.task.streams))
-    return tests_of(present)
+    return judge_load(present)
 
 
 def task_result(

@@ -20,7 +20,7 @@ from rt_sched.units import NS_PER_S
 TestResult = tuple[str, Verdict, str]
 
 
-def tests_of(load: ProcessorLoad) -> tuple[TestResult, ...]:
+def judge_load(load: ProcessorLoad) -> tuple[TestResult, ...]:
     """Every test that applies to a load with its arrivals.
 
     The load itself is a necessary test; the utilisation tests are sufficient; the demand test under EDF is both as long

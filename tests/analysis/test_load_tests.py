@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
-from rt_sched.analysis.load_tests import tests_of
+from rt_sched.analysis.load_tests import judge_load
 from rt_sched.analysis.result import Verdict
 from rt_sched.model import Policy, Processor
 from rt_sched.trace.setup import Policy as RowPolicy
@@ -24,7 +24,7 @@ def _load(policy: Policy, tasks: list[tuple[int, int]]) -> ProcessorLoad:
 
 
 def _verdicts(load: ProcessorLoad) -> dict[str, Verdict]:
-    return {name: verdict for name, verdict, _ in tests_of(load)}
+    return {name: verdict for name, verdict, _ in judge_load(load)}
 
 
 def test_utilisation_decides_plain_loads() -> None:
