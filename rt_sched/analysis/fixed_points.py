@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -43,9 +43,17 @@ class Timing:
         return -(-(window_ns + self.jitter_ns) // self.period_ns) if window_ns > 0 else 0
 
 
+def exact_sum(values: Iterable[Fraction]) -> Fraction:
+    """The sum of many fractions; halves are summed first, so that few additions have long denominators."""
+    left = list(values) or [Fraction(0)]
+    while len(left) > 1:
+        left = [sum(left[place : place + 2], Fraction(0)) for place in range(0, len(left), 2)]
+    return left[0]
+
+
 def utilisation(tasks: Sequence[Timing]) -> Fraction:
     """Exact sum of wcet / period."""
-    return sum((Fraction(task.wcet_ns, task.period_ns) for task in tasks), Fraction(0))
+    return exact_sum(Fraction(task.wcet_ns, task.period_ns) for task in tasks)
 
 
 def least_fixed_point(right_side: Callable[[int], int], start_ns: int, horizon_ns: int = HORIZON_NS) -> int:

@@ -10,7 +10,7 @@ from rt_sched.analysis.critical_runs import critical_run
 from rt_sched.analysis.curves import earliest_arrival_ns, is_subadditive
 from rt_sched.analysis.engine import TaskBound, processor_bounds
 from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
-from rt_sched.analysis.load_tests import tests_of
+from rt_sched.analysis.load_tests import judge_load
 from rt_sched.analysis.methods import Method
 from rt_sched.analysis.propagation import MessageStream
 from rt_sched.analysis.resolve import NOMINAL
@@ -37,7 +37,7 @@ def analyze_task_set(task_set: TaskSet, *, methods: Sequence[str] | None = None)
     load = task_set_load(task_set)
     bounds = task_set_bounds(load, chosen_methods(methods))
     witnesses = _witnesses(task_set, load, bounds)
-    tests = tests_of(load)
+    tests = judge_load(load)
     tasks = tuple(task_result(NOMINAL, load, one, witnesses.get(index), tests) for index, one in sorted(bounds.items()))
     overloaded = [verdict for _, verdict, _ in tests if verdict is Verdict.UNSCHEDULABLE]
     verdict = worst_verdict([*(one.verdict for one in tasks), *overloaded])
