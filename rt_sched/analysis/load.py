@@ -56,7 +56,7 @@ class LoadTask:
     `enforced`: whether a budget bounds it; `throttled_beyond`: whether a throttled job may need more than one budget.
     `message_activated`: whether messages, not the clock, make its jobs arrive. `rate_hz`: exact, of a timed task; that
     of its stream is rounded up. `sheds`: whether some of its work may be left out by a budget, at a deadline, or
-    because an input is missing.
+    because an input is missing. `free`: whether nothing but their separation restricts arrivals.
     `blocking`: by sections of less urgent tasks; None where no bound exists, for `unblockable` reason.
     """
 
@@ -84,6 +84,7 @@ class LoadTask:
     message_activated: bool = False
     rate_hz: Fraction | None = None
     sheds: bool = False
+    free: bool = True
 
     @property
     def cost_ns(self) -> int:

@@ -97,6 +97,8 @@ def _on_processor(
         return refused(f"{names}: locks under {row.policy.name.lower()} have no analysis; use fixed_priority or edf")
     if Protocol.PRIORITY_INHERITANCE in protocols and len(protocols) > 1:
         return refused(f"{names}: inheritance beside other protocols on one core has no analysis; use priority_ceiling")
+    if Protocol.PRIORITY_INHERITANCE in protocols and _nest_in_circles([setup.tasks[index] for index in mine], here):
+        return refused(f"{names}: sections nest in a circle, so that jobs can wait for each other forever")
     if row.policy is Policy.EDF and Protocol.PRIORITY_INHERITANCE in protocols:
         return refused(f"{names}: inheritance under edf has no analysis here; use priority_ceiling (SRP)")
     waits = any(setup.tasks[index].suspensions for index in mine)
@@ -118,6 +120,18 @@ def _on_processor(
         index: LockTerms(Blocking(total, _by(setup, order, sections, place, total, protocol), by_deadline))
         for place, (index, total) in enumerate(zip(order, totals, strict=True))
     }
+
+
+def _nest_in_circles(tasks: Sequence[TaskRow], resources: set[int]) -> bool:
+    """Whether no order of the resources is that in which every task locks what it holds together."""
+    inner: dict[int, set[int]] = {resource: set() for resource in resources}
+    for task in tasks:
+        mine = [one for one in task.sections if one.resource in resources]
+        for outer in mine:
+            inner[outer.resource] |= {i.resource for i in mine if i is not outer and _inside(i, outer)}
+    while free := [resource for resource, others in inner.items() if not others]:
+        inner = {resource: others - set(free) for resource, others in inner.items() if others}
+    return bool(inner)
 
 
 def _by_urgency(setup: Setup, tasks: Sequence[int]) -> list[int]:

@@ -113,6 +113,7 @@ def _load_task(
         throttled_beyond=_throttled_beyond(row, processor),
         message_activated=not row.timed,
         rate_hz=row.rate_hz,
+        free=isinstance(task.activation, model.Sporadic),
         sheds=row.deadline_action is not DeadlineAction.CONTINUE
         or (row.budget_ns is not None and row.overrun_action is not OverrunAction.LOG)
         or any(given.required for given in task.inputs),
@@ -168,15 +169,19 @@ def _longest_executed_ns(row: TaskRow) -> int:
 
 
 def _regions_ns(row: TaskRow, processor: ProcessorRow, executed_ns: int) -> tuple[int, int]:
-    """Longest and last part of a job that nobody preempts; a start or resume and its switch belong to it."""
+    """Longest and last part of a job that nobody preempts; a start or resume and its switch belong to it.
+
+    A point inside a section may let nobody in, and then the job goes on to the next one.
+    """
     if never_preempts(processor):
         whole_ns = executed_ns + processor.switch_ns
         return whole_ns, whole_ns
     if row.preemption_points_ns is None:
         return max(1, processor.switch_ns), 1
     inside = [point for point in row.preemption_points_ns if 0 < point < executed_ns]
-    parts = [end - start for start, end in pairwise([0, *inside, executed_ns])]
-    return max(parts) + processor.switch_ns, parts[-1]
+    open_ns = [point for point in inside if not any(one.start_ns <= point <= one.end_ns for one in row.sections)]
+    parts = [end - start for start, end in pairwise([0, *open_ns, executed_ns])]
+    return max(parts) + processor.switch_ns, executed_ns - max(inside, default=0)
 
 
 def _overhead_ns(row: TaskRow, processor: ProcessorRow) -> int:

@@ -49,7 +49,7 @@ def _runs(
     longest_ns = max([_PERIODS * slowest_ns, *(_repeats_ns(place[i]) for i in open_tasks if _is_followed(bounds[i]))])
     nominal = _nominal(mode, min(longest_ns, int(_MOST_JOBS / rate) + 1))
     yield "all jobs need their worst case, sensors deliver nominally", nominal
-    if mode.system.modes:
+    if mode.system.modes and mode.name != mode.system.modes[0].name:
         return
     free = [isinstance(task.activation, model.Sporadic) for task in mode.system.tasks]
     for index in open_tasks[:_MOST_RUNS]:

@@ -53,5 +53,5 @@ def test_a_failed_demand_test_is_a_proof_for_free_arrivals_only() -> None:
     load = _load(Policy.EDF, [(5, 10), (5, 20)])
     short = replace(load, tasks=(replace(load.tasks[0], deadline_ns=5), replace(load.tasks[1], deadline_ns=8)))
     assert _verdicts(short)["edf_demand"] is Verdict.UNSCHEDULABLE
-    apart = replace(short, tasks=tuple(replace(task, offset_ns=task.index) for task in short.tasks))
+    apart = replace(short, tasks=tuple(replace(task, offset_ns=task.index, free=False) for task in short.tasks))
     assert _verdicts(apart)["edf_demand"] is Verdict.INCONCLUSIVE

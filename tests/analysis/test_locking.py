@@ -106,3 +106,24 @@ def test_enforcement_waits_for_sections_without_a_gap() -> None:
     system, plan = _system(ModelPolicy.FIXED_PRIORITY, [task], ModelProtocol.PRIORITY_CEILING)
     (mode,) = mode_loads(system, plan)
     assert mode.loads[0].tasks[0].wcet_ns == 3 + 7
+
+
+def test_inheritance_with_sections_in_a_circle_has_no_bound() -> None:
+    one, other = [SectionRow(0, 0, 9), SectionRow(1, 2, 5)], [SectionRow(1, 0, 9), SectionRow(0, 2, 5)]
+    tasks = [(100, 0, one), (200, 0, other)]
+    assert _blocking(_terms(Policy.FIXED_PRIORITY, Protocol.PRIORITY_INHERITANCE, tasks)) == [None, None]
+    assert _blocking(_terms(Policy.FIXED_PRIORITY, Protocol.PRIORITY_CEILING, tasks)) == [9, 0]
+    tasks = [(100, 0, one), (200, 0, one)]
+    assert _blocking(_terms(Policy.FIXED_PRIORITY, Protocol.PRIORITY_INHERITANCE, tasks)) == [9, 0]
+
+
+def test_a_point_inside_a_section_lets_nobody_in() -> None:
+    low = replace(_task("low", 8, 100, 100, (2, 5)), preemption_points_ns=(4, 6))
+    system, plan = _system(
+        ModelPolicy.FIXED_PRIORITY, [_task("high", 1, 50, 50, (0, 1)), low], ModelProtocol.PRIORITY_CEILING
+    )
+    element = replace(system.devices[0].processing_elements[0], points_only=True)
+    system = replace(system, devices=(replace(system.devices[0], processing_elements=(element,)),))
+    (mode,) = mode_loads(system, plan)
+    assert mode.loads[0].tasks[1].region_ns == 6
+    assert mode.loads[0].tasks[1].last_region_ns == 2

@@ -96,9 +96,12 @@ class _Run:
 
     def __init__(self, load: ProcessorLoad, end_ns: int) -> None:
         self._load = load
+        # Ties go by the task's index in the system, so the order of the rows is that.
+        order = sorted(load.tasks, key=lambda task: task.index)
+        self._row_of = [order.index(task) for task in load.tasks]
         rows = tuple(
             TaskRow(t.name, 0, t.deadline_ns, t.wcet_ns, t.level, rate_hz=t.rate_hz, offset_ns=t.offset_ns or 0)
-            for t in load.tasks
+            for t in order
         )
         simulation = Simulation(MachineInput((load.row,), (), rows, (), horizon_ns=end_ns))
         simulation.run()
@@ -126,7 +129,7 @@ class _Run:
     def bound(self, place: int) -> Bound:
         """The largest response of a task, and who executed meanwhile."""
         jobs = self._trace.jobs
-        ended = np.flatnonzero((jobs.task == place) & (jobs.finish_ns >= 0))
+        ended = np.flatnonzero((jobs.task == self._row_of[place]) & (jobs.finish_ns >= 0))
         worst = int(ended[np.argmax(jobs.finish_ns[ended] - jobs.arrival_ns[ended])])
         arrival_ns, finish_ns = int(jobs.arrival_ns[worst]), int(jobs.finish_ns[worst])
         task = self._load.tasks[place]
@@ -147,9 +150,9 @@ class _Run:
         parts[(slices == worst) | (table.kind != SliceKind.EXECUTE)] = 0
         by_task = np.bincount(self._trace.jobs.task[slices], parts, minlength=len(self._load.tasks)).astype(np.int64)
         return [
-            Term(TermKind.INTERFERENCE, int(part_ns), other.name)
-            for other, part_ns in zip(self._load.tasks, by_task, strict=True)
-            if part_ns
+            Term(TermKind.INTERFERENCE, int(by_task[row]), other.name)
+            for other, row in zip(self._load.tasks, self._row_of, strict=True)
+            if by_task[row]
         ]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from rt_sched.analysis.batch import Status
 from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.methods.method import Found
@@ -45,17 +47,62 @@ def own_terms(task: LoadTask, jobs: int) -> list[Term]:
     return terms
 
 
+#: Tasks whose interference has a term each; of more, those that interfere least are put into one.
+MOST_TERMS = 200
+
+
 def interference(counted: Sequence[tuple[LoadTask, int]]) -> list[Term]:
     """One term a task for the jobs of others, switches and spinning of theirs included."""
     jobs: dict[int, int] = {}
     tasks = {task.index: task for task, _ in counted}
     for task, count in counted:
         jobs[task.index] = jobs.get(task.index, 0) + count
-    return [
+    terms = [
         Term(TermKind.INTERFERENCE, count * tasks[index].cost_ns, tasks[index].name, count, tasks[index].cost_ns)
         for index, count in jobs.items()
         if count
     ]
+    if len(terms) <= MOST_TERMS:
+        return terms
+    terms.sort(key=lambda term: -term.value_ns)
+    rest = terms[MOST_TERMS - 1 :]
+    return [*terms[: MOST_TERMS - 1], _together(len(rest), sum(term.value_ns for term in rest))]
+
+
+def _together(count: int, value_ns: int) -> Term:
+    return Term(TermKind.INTERFERENCE, value_ns, f"{count} further tasks")
+
+
+class RowTable:
+    """Rows of many tasks, whose jobs are counted all at once."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._period_ns = np.array([row.stream.period_ns for row in rows], np.int64)
+        self._jitter_ns = np.array([row.jitter_ns for row in rows], np.int64)
+        self._cost_ns = np.array([row.task.cost_ns for row in rows], np.int64)
+        self._level = np.array([row.task.level for row in rows], np.int64)
+        self._index = np.array([row.task.index for row in rows], np.int64)
+
+    def up_to_level(self, mine: Row, window_ns: int) -> tuple[int, list[Term]]:
+        """Jobs of other streams of the same task, and the terms of other tasks up to its level, within a window."""
+        if len(self._rows) <= MOST_TERMS:
+            others = [
+                (row.task, row.jobs_within(window_ns))
+                for row in self._rows
+                if row.task.level <= mine.task.level and row is not mine
+            ]
+            same = sum(jobs for other, jobs in others if other is mine.task)
+            return same, interference([(other, jobs) for other, jobs in others if other is not mine.task])
+        own = self._index == mine.task.index
+        jobs = np.maximum(0, -(-(window_ns + self._jitter_ns) // self._period_ns))
+        same = int(jobs[own].sum()) - mine.jobs_within(window_ns)
+        places = np.flatnonzero((self._level <= mine.task.level) & ~own & (jobs > 0))
+        work_ns = jobs[places] * self._cost_ns[places]
+        first = places if len(places) <= MOST_TERMS else places[np.argsort(-work_ns, kind="stable")[: MOST_TERMS - 1]]
+        terms = interference([(self._rows[place].task, int(jobs[place])) for place in first.tolist()])
+        rest_ns = int(work_ns.sum()) - sum(term.value_ns for term in terms)
+        return same, [*terms, _together(len(places) - len(first), rest_ns)] if len(first) < len(places) else terms
 
 
 def lock_terms(task: LoadTask) -> list[Term]:
@@ -83,8 +130,8 @@ def arrival_term(arrival_ns: int) -> list[Term]:
 def attained(load: ProcessorLoad) -> bool:
     """Whether nothing in the load keeps a critical instant from happening: arrivals are free, and nothing is shared.
 
-    Arrivals that follow from messages are not free, and work that may be shed need not happen. Clock-driven arrivals
-    are free when their offsets are not known, or when all are equal, nothing jitters and jobs can be preempted at any
+    Arrivals that follow from messages are not free, and work that may be shed need not happen. Offsets are as good
+    when all are equal, nothing jitters and jobs can be preempted at any
     instant.
     """
     tasks = load.tasks
@@ -102,8 +149,12 @@ def attained(load: ProcessorLoad) -> bool:
         for task in tasks
     )
     offsets = {task.offset_ns for task in tasks}
-    together = len(offsets) == 1 and all(task.release_jitter_ns == 0 and task.region_ns == 1 for task in tasks)
-    return plain and not load.switches_mode and (offsets == {None} or together)
+    together = (
+        len(offsets) == 1
+        and None not in offsets
+        and all(task.release_jitter_ns == 0 and task.region_ns == 1 for task in tasks)
+    )
+    return plain and not load.switches_mode and (all(task.free for task in tasks) or together)
 
 
 def why_none(status: Status) -> Found:
