@@ -46,6 +46,7 @@ class TopicSurvey:
 
     `period`, `rate_hz`, `nominal_rate_hz`: from the stamps that `timed_by` names ("capture" or "log"), None below two
     usable ones. `nominal_rate_hz` is a guess: the usual sensor rate within 1 %, else the measured one.
+    `drift_ppm`: by how much the sensor is faster than that, rounded to a hundredth.
     `latency`: log minus capture time, None where the two clocks cannot be compared. `jitter_ns`: largest deviation of
     the latency from its median, or where there is none, of the log times from the best regular grid.
     `grid_deviation_ns`: the same for the stamps that time the topic. `gaps`: pauses above
@@ -67,6 +68,7 @@ class TopicSurvey:
     period: Spread | None
     rate_hz: float | None
     nominal_rate_hz: Fraction | None
+    drift_ppm: Fraction | None
     jitter_ns: int | None
     grid_deviation_ns: int | None
     latency: Spread | None
@@ -164,6 +166,7 @@ def _topic_survey(topic: TopicInfo, tally: _Tally) -> TopicSurvey:
     forward = forward[forward > 0]
     period = _spread(forward)
     fitted_ns, deviation_ns = _fit_grid(times_ns, period.median_ns) if period else (None, None)
+    nominal_hz = _nominal_rate_hz(fitted_ns) if fitted_ns else None
     gaps = forward[forward > _GAP_PERIODS * period.median_ns] if period else forward[:0]
     jitter_ns = deviation_ns if not by_capture else None
     if latency is not None:
@@ -183,7 +186,8 @@ def _topic_survey(topic: TopicInfo, tally: _Tally) -> TopicSurvey:
         timed_by=("capture" if by_capture else "log") if period else None,
         period=period,
         rate_hz=NS_PER_S / period.median_ns if period else None,
-        nominal_rate_hz=_nominal_rate_hz(fitted_ns) if fitted_ns else None,
+        nominal_rate_hz=nominal_hz,
+        drift_ppm=None if nominal_hz is None or fitted_ns is None else _drift_ppm(nominal_hz, fitted_ns),
         jitter_ns=jitter_ns,
         grid_deviation_ns=deviation_ns,
         latency=latency,
@@ -234,6 +238,11 @@ def _fit_grid(times_ns: npt.NDArray[np.int64], period_ns: int) -> tuple[float, i
     fitted_ns = float(centred @ since_ns / (centred @ centred))
     residual_ns = since_ns - since_ns.mean() - fitted_ns * centred
     return fitted_ns, int(np.ceil(np.abs(residual_ns).max()))
+
+
+def _drift_ppm(nominal_hz: Fraction, fitted_ns: float) -> Fraction:
+    ratio = NS_PER_S / (float(nominal_hz) * fitted_ns)
+    return Fraction(round((ratio - 1) * 1e8), 100)
 
 
 def _nominal_rate_hz(period_ns: float) -> Fraction:

@@ -165,7 +165,7 @@ class _Walk:
         row = self._rows[index]
         if len(streams) != 1 or not streams[0].stamped:
             raise Unbounded(f"task {row.name}: how long its inputs wait for each other is not known")
-        latest_ns = streams[0].worst_ns + row.tolerance_ns
+        latest_ns = streams[0].worst_ns + streams[0].stamp_lag_ns
         waited_ns = latest_ns - sum(term.value_ns for term in terms)
         return [Term(TermKind.PARTNER, waited_ns, row.name)] if waited_ns > 0 else []
 

@@ -50,19 +50,22 @@ Streams = tuple[MessageStream, ...] | str
 
 
 def sensor_streams(system: model.System) -> list[MessageStream]:
-    """What each sensor delivers to its device."""
+    """What each sensor delivers to its device; its grid are the latest instants at which it may capture."""
     streams = []
     for sensor in system.sensors:
         rate_hz = sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))
-        least_ns = max(0, sensor.latency_ns - sensor.jitter_ns)
+        lag_ns = 2 * sensor.capture_jitter_ns
+        least_ns = max(0, sensor.latency_ns - sensor.jitter_ns) - lag_ns
         period_ns = max(1, floor_int(NS_PER_S / rate_hz))
-        streams.append(MessageStream(period_ns, least_ns, sensor.latency_ns + sensor.jitter_ns, stamped=True))
+        most_ns = sensor.latency_ns + sensor.jitter_ns
+        streams.append(MessageStream(period_ns, least_ns, most_ns, stamped=True, stamp_lag_ns=lag_ns))
     return streams
 
 
 def sensor_gap_ns(sensor: model.Sensor) -> int:
     """Largest distance of two captures."""
-    return ceil_int(NS_PER_S / (sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))))
+    period_ns = ceil_int(NS_PER_S / (sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))))
+    return period_ns + 2 * sensor.capture_jitter_ns
 
 
 def clock_stream(task: LoadTask) -> tuple[MessageStream, ...]:
@@ -115,7 +118,9 @@ def _joined(inputs: Sequence[MessageStream], tolerance_ns: int) -> MessageStream
     lag_ns = reference.stamp_lag_ns + tolerance_ns
     best_ns = max([reference.best_ns, *(stream.best_ns - lag_ns for stream in others)])
     worst_ns = max([reference.worst_ns, *(s.worst_ns + tolerance_ns + s.stamp_lag_ns for s in others)])
-    return MessageStream(reference.period_ns, best_ns, worst_ns, stamped=True, stamp_lag_ns=lag_ns if others else 0)
+    return MessageStream(
+        reference.period_ns, best_ns, worst_ns, stamped=True, stamp_lag_ns=lag_ns if others else reference.stamp_lag_ns
+    )
 
 
 def _source(edge: EdgeRow, sensors: Sequence[MessageStream], outputs: Mapping[int, Streams]) -> Streams:

@@ -34,4 +34,5 @@ def _topic(topic: TopicSurvey) -> dict[str, Any]:
     row = dataclasses.asdict(topic)
     row["kind"] = topic.kind.value
     row["nominal_rate_hz"] = None if topic.nominal_rate_hz is None else str(topic.nominal_rate_hz)
+    row["drift_ppm"] = None if topic.drift_ppm is None else float(topic.drift_ppm)
     return row

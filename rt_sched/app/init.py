@@ -112,6 +112,9 @@ def _sensor_lines(sensor: FoundSensor) -> Iterable[str]:
     if not MIN_RATE_HZ <= measured_hz <= MAX_RATE_HZ:
         measured = f"measured {measured_hz:.3g} Hz, this is the nearest that can be stated"
     yield f"    rate: {format_rate(sensor.rate_hz)}  # {measured}"
+    if sensor.drift_ppm:
+        yield f"    drift: {float(sensor.drift_ppm):.2f}ppm"
+    yield f"    capture_jitter: {format_ns(sensor.capture_jitter_ns)}  # of the capture stamps, pauses not counted"
     if topic.latency is None:
         yield "    latency: 0ns  # guess: capture and log stamps are on different clocks"
     elif topic.latency.max_ns <= 0:

@@ -40,12 +40,15 @@ _YAML_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y",
 class FoundSensor:
     """A topic that becomes a sensor. `rate_hz`: one that a system file may state, the nearest to the measured one.
 
-    `gpu_share`: of one GPU, that its detector asks for; 0 for other sensors than cameras.
+    `drift_ppm`, `capture_jitter_ns`: so that its stamps lie within the jitter of a grid of that rate and drift, pauses
+    left out. `gpu_share`: of one GPU, that its detector asks for; 0 for other sensors than cameras.
     """
 
     name: str
     topic: TopicSurvey
     rate_hz: Fraction
+    drift_ppm: Fraction
+    capture_jitter_ns: int
     device: str
     gpu_share: Fraction
 
@@ -157,8 +160,23 @@ def _place(topics: Sequence[TopicSurvey], infer_wcet_s: Fraction) -> list[FoundS
             number += 1
             name = f"{base}_{number}"
         taken |= {name, *_task_names(topic.kind, name)}
-        found.append(FoundSensor(name, topic, rate_hz, f"orin-{device if share else 1}", share))
+        drift_ppm = _statable_drift_ppm(topic, rate_hz)
+        device_name = f"orin-{device if share else 1}"
+        found.append(FoundSensor(name, topic, rate_hz, drift_ppm, _capture_jitter_ns(topic), device_name, share))
     return found
+
+
+def _statable_drift_ppm(topic: TopicSurvey, rate_hz: Fraction) -> Fraction:
+    known = topic.drift_ppm is not None and topic.nominal_rate_hz == rate_hz
+    return topic.drift_ppm if known and topic.drift_ppm is not None else Fraction(0)
+
+
+def _capture_jitter_ns(topic: TopicSurvey) -> int:
+    """Largest deviation from the stated grid, whose drift is rounded to a hundredth of a part in a million."""
+    if topic.grid_deviation_ns is None or topic.first_capture_ns is None or topic.last_capture_ns is None:
+        return 0
+    rounding_ns = (topic.last_capture_ns - topic.first_capture_ns) // 10**8 + 2
+    return topic.grid_deviation_ns + rounding_ns
 
 
 def _task_names(kind: TopicKind, sensor: str) -> list[str]:

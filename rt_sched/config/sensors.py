@@ -67,6 +67,7 @@ SENSOR = Spec(
         Key("offset", quantities.time_up_or_zero, "Capture instant of sample 0.", 0, "0ns"),
         Key("drift", quantities.drift_ppm, "How fast its own clock runs.", Fraction(0), "0ppm"),
         Key("latency", quantities.time_up_or_zero, "Nominal time from capture to arrival.", 0, "0ns"),
+        Key("capture_jitter", quantities.time_up_or_zero, "Largest deviation of a capture from nominal.", 0, "0ns"),
         Key("jitter", quantities.time_up_or_zero, "Largest deviation of an arrival from nominal.", 0, "0ns"),
         Key(
             "attached_to",
@@ -153,6 +154,7 @@ def _read_sensor(
         offset_ns=trigger.offset_ns if trigger else table.read("offset"),
         latency_ns=table.read("latency"),
         jitter_ns=table.read("jitter"),
+        capture_jitter_ns=table.read("capture_jitter"),
         arrival_clock=table.read("arrival"),
         calibration=_read_calibration(calibration_node, kind, problems) if calibration_node else Calibration(),
         trigger=trigger.name if trigger else None,

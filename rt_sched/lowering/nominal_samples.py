@@ -15,14 +15,16 @@ from rt_sched.units import NS_PER_S
 #: Draws of sensors count their streams from here, far above every task.
 _FIRST_STREAM = 2**32
 _PURPOSE_ARRIVAL = 1
+_PURPOSE_CAPTURE = 2
 
 
 def nominal_samples(system: System, horizon_ns: int, seed: int = 0) -> SampleTable:
     """Every sample captured before `horizon_ns`, in order of arrival.
 
-    Sample k is captured at offset + floor(k / rate), by a clock that runs fast by the declared drift, and arrives after
-    latency + a drawn deviation in [-jitter, jitter], never before its capture or the sample before it. Draws depend
-    on (seed, sensor, k) alone.
+    Sample k is captured within the capture jitter of offset + floor(k / rate), by a clock that runs fast by the
+    declared drift, but neither before the run begins nor before the sample before it. It arrives after latency + a
+    drawn deviation in [-jitter, jitter], never before its capture or the sample before it. Draws depend on
+    (seed, sensor, k) alone.
     """
     columns = [_samples_of(sensor, index, horizon_ns, seed) for index, sensor in enumerate(system.sensors)]
     arrival, capture, number = (
@@ -42,11 +44,15 @@ def _samples_of(
     captures: list[int] = []
     arrivals: list[int] = []
     stream = _FIRST_STREAM + index
-    while (capture := sensor.offset_ns + int(len(captures) * NS_PER_S / rate_hz)) < horizon_ns:
-        bits = draw(np.uint64(seed), stream, len(captures), _PURPOSE_ARRIVAL)
-        deviation = int(uniform(2 * sensor.jitter_ns, np.uint64(bits))) - sensor.jitter_ns
-        earliest = arrivals[-1] if arrivals else 0
-        arrivals.append(max(capture, capture + sensor.latency_ns + deviation, earliest))
+
+    def deviation(purpose: int, most_ns: int) -> int:
+        bits = draw(np.uint64(seed), stream, len(captures), purpose)
+        return int(uniform(2 * most_ns, np.uint64(bits))) - most_ns
+
+    while (nominal := sensor.offset_ns + int(len(captures) * NS_PER_S / rate_hz)) < horizon_ns:
+        capture = max(0, nominal + deviation(_PURPOSE_CAPTURE, sensor.capture_jitter_ns), *captures[-1:])
+        arrival = capture + sensor.latency_ns + deviation(_PURPOSE_ARRIVAL, sensor.jitter_ns)
+        arrivals.append(max(capture, arrival, *arrivals[-1:]))
         captures.append(capture)
     return np.array(arrivals, np.int64), np.array(captures, np.int64), np.arange(len(captures), dtype=np.int64)
 

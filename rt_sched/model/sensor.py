@@ -57,7 +57,8 @@ class Sensor:
     """A source of messages.
 
     `rate_hz`: nominal, exact. `offset_ns`: capture instant of sample 0 when no recording drives it.
-    `latency_ns`: nominal capture-to-arrival; `jitter_ns`: largest deviation of an arrival from nominal.
+    `capture_jitter_ns`: largest deviation of a capture from its nominal instant. `latency_ns`: nominal
+    capture-to-arrival; `jitter_ns`: largest deviation from that.
     `attached_to`: devices that receive its raw data, first one first; lost when all of them are.
     `topics`: glob patterns, most specific first, that find it in a recording.
     `trigger`: its rate, offset and drift are those of this trigger; None: it runs freely, fast by `drift_ppm`.
@@ -77,3 +78,4 @@ class Sensor:
     trigger: str | None = None
     drift_ppm: Fraction = Fraction(0)
     frame_bytes: int | None = None
+    capture_jitter_ns: int = 0

@@ -94,7 +94,17 @@ def random_system(rng: np.random.Generator) -> model.System:
         rate = Fraction(10**9, int(rng.integers(20, 90)))
         latency, jitter = (int(value) for value in rng.integers(0, 6, 2))
         sensors = (
-            model.Sensor("cam", model.SensorKind.CAMERA, rate, ("box",), (), int(rng.integers(0, 50)), latency, jitter),
+            model.Sensor(
+                "cam",
+                model.SensorKind.CAMERA,
+                rate,
+                ("box",),
+                (),
+                int(rng.integers(0, 50)),
+                latency,
+                jitter,
+                capture_jitter_ns=int(rng.integers(0, 6)) * int(rng.integers(0, 2)),
+            ),
         )
     previous = "cam" if with_sensor else None
     nodes = []
@@ -156,11 +166,11 @@ def test_no_simulated_chain_exceeds_its_bounds() -> None:
                 worst[quantity] = max(worst[quantity], value)
         checked += 1
         share.append(worst[Quantity.REACTION] / bounds[Quantity.REACTION].value_ns)
-    assert checked > 200
+    assert checked > 180
     assert min(methods.get("chain_sporadic", 0), methods.get("chain_phases", 0)) > 50
     assert tighter > checked
     assert float(np.median(share)) > 0.6
-    assert unbounded < 50
+    assert unbounded < 70
 
 
 def test_a_task_that_may_never_read_has_no_bound() -> None:

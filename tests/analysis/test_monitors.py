@@ -21,7 +21,7 @@ from rt_sched.sim import Simulation
 from rt_sched.trace.chains import measure_chain
 from rt_sched.trace.records import Trace
 
-CAMERA = model.Sensor("cam", model.SensorKind.CAMERA, Fraction(10**9, 100), ("box",), (), 3, 4, 2)
+CAMERA = model.Sensor("cam", model.SensorKind.CAMERA, Fraction(10**9, 100), ("box",), (), 3, 4, 2, capture_jitter_ns=3)
 LIDAR = replace(CAMERA, name="lidar", kind=model.SensorKind.LIDAR, rate_hz=Fraction(10**9, 200))
 
 
@@ -102,9 +102,9 @@ BROKEN: dict[str, model.System] = {
     "budget": with_task("guarded", budget_ns=9, **longer("guarded", 9)),
     "separation": with_task("clock", activation=model.Periodic(Fraction(10**9, 49), 0, 4)),
     "jitter": with_task("clock", activation=model.Periodic(Fraction(10**9, 50), 0, 6)),
-    "sensor_rate": with_sensor("cam", rate_hz=Fraction(10**9, 99)),
+    "sensor_rate": with_sensor("cam", rate_hz=Fraction(10**9, 98)),
     "sensor_latency": with_sensor("lidar", latency_ns=9),
-    "sensor_gap": with_sensor("cam", rate_hz=Fraction(10**9, 102)),
+    "sensor_gap": with_sensor("cam", rate_hz=Fraction(10**9, 110)),
     "suspension": with_task("guarded", suspensions=(model.Suspension(1, 2, 14),)),
     "sections": with_task("clock", sections=(model.CriticalSection("table", 0, 3),)),
     "links": replace(declared(), links=(model.Link("bus", Fraction(10**9), 2),)),

@@ -23,8 +23,8 @@ rt_sched: 1
 name: crowded
 devices: {box: {processing_elements: {cpu: {kind: cpu, cores: 1}}}}
 sensors:
-  fast: {kind: imu, rate: 20Hz, latency: 2ms, attached_to: box, topic: /fast}
-  slow: {kind: imu, rate: 100/7Hz, latency: 2ms, attached_to: box, topic: /slow}
+  fast: {kind: imu, rate: 20Hz, latency: 2ms, jitter: 2ms, capture_jitter: 1ms, attached_to: box, topic: /fast}
+  slow: {kind: imu, rate: 100/7Hz, latency: 2ms, jitter: 2ms, capture_jitter: 1ms, attached_to: box, topic: /slow}
 tasks:
   turn_fast: &turn {stage: "pipelines.imu:Integrate", runs_on: box.cpu, inputs: {imu: fast},
     parameters: {sensor: fast}, execution: {bcet: 19ms, wcet: 20ms}}
