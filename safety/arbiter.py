@@ -2,15 +2,14 @@
 
 The rules, in the order in which they are applied:
 
-1. A command is *acceptable* when it is there, says it is valid, is plausible, is young enough and, for the primary
-   path, when at least one sensor that looks ahead is fresh in it. A command that is read again is judged again by age.
-2. A path is *trusted* after `recovery_commands` acceptable commands in a row whose counter and capture stamp advance,
-   and until the first that breaks this.
-3. A trusted primary path commands: NOMINAL, or DEGRADED while a monitored sensor's view in it is stale.
-   Else a trusted backup path commands: BACKUP. Else, during the start-up grace, nothing is asked for: STARTING.
-   Else DEGRADED without a trusted path: brake as hard as an acceptable command asks; with none, as last commanded.
+1. A command is *acceptable* when it is there, intact (E2E), well formed, possible for the vehicle, young enough and,
+   for the primary path, when a sensor that looks ahead is fresh in it. One that is read again is judged again.
+2. A path is *trusted* after `recovery_commands` new acceptable commands in a row, each in sequence (E2E) and each one
+   that can follow the one before it, and until the first command, or the first age, that breaks this.
+3. The state and whose command is used follow from the table in `safety.transitions`. Where it says hold: brake as hard
+   as an acceptable command asks; with none, as last commanded.
 4. `minimal_risk_after_ns` without a trusted path (counted from the end of the grace at first) gives MINIMAL_RISK, a
-   constant deceleration. It is latched: no input ends it.
+   constant deceleration. It is latched: only a release requested while a path is trusted ends it.
 5. Emergency braking outranks everything: an acceptable command of either path that asks for it is carried out in every
    state, trusted or not, in sequence or not. Trust guards normal driving; waiting for it would only delay the brake.
 
@@ -19,12 +18,14 @@ Every instant is integer nanoseconds on one time line. Nothing here raises for a
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, SensorView
+from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, InputCheck, SensorView
+from rt_sched.messages.e2e import E2EState
 from rt_sched.units import NS_PER_MS, format_ns
+from safety.plausibility import CommandLimits, does_not_follow, impossible, malformed
+from safety.transitions import TABLE, Choice, Fact, Row, row_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,6 @@ class ArbiterPolicy:
     """The limits. `view_age_limit_ns`: monitored sensor -> largest age of its view in a primary command.
 
     `forward_sensors`: the primary path is blind when none of these is fresh; empty: not checked.
-    `future_tolerance_ns`: how far a capture stamp may lie ahead of now.
     """
 
     primary_age_limit_ns: int = 200 * NS_PER_MS
@@ -41,19 +41,18 @@ class ArbiterPolicy:
     forward_sensors: tuple[str, ...] = ()
     startup_grace_ns: int = 1000 * NS_PER_MS
     minimal_risk_after_ns: int = 300 * NS_PER_MS
-    future_tolerance_ns: int = 20 * NS_PER_MS
     recovery_commands: int = 3
-    max_acceleration_m_s2: float = 4.0
-    max_deceleration_m_s2: float = 10.0
     minimal_risk_deceleration_m_s2: float = 4.0
+    limits: CommandLimits = field(default_factory=CommandLimits)
 
 
 @dataclass(frozen=True, slots=True)
 class PathMemory:
-    """What is remembered of one path: its last command's identity and the acceptable commands in a row."""
+    """What is remembered of one path: its last acceptable command, when that came, and the good ones in a row."""
 
-    counter: int | None = None
     capture_time_ns: int | None = None
+    acceleration_m_s2: float = 0.0
+    came_at_ns: int = 0
     good_in_a_row: int = 0
     trusted: bool = False
 
@@ -74,15 +73,37 @@ class ArbiterMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class ArbiterInputs:
-    """The latest command of each path; None when it has published none."""
+class PathInput:
+    """The latest command of a path, None when it has published none, and what the E2E check said of it just now."""
 
-    primary: Command | None
-    backup: Command | None
+    command: Command | None
+    e2e: E2EState
+
+
+@dataclass(frozen=True, slots=True)
+class ArbiterInputs:
+    """What one cycle looks at. `release`: a person has just asked to leave MINIMAL_RISK."""
+
+    primary: PathInput
+    backup: PathInput
+    release: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """A path in this cycle: its next memory, its command where that is acceptable, and what is wrong with it."""
+
+    memory: PathMemory
+    acceptable: Command | None
+    doubt: str
 
 
 def arbitrate(
-    memory: ArbiterMemory, inputs: ArbiterInputs, now_ns: int, policy: ArbiterPolicy
+    memory: ArbiterMemory,
+    inputs: ArbiterInputs,
+    now_ns: int,
+    policy: ArbiterPolicy,
+    table: Sequence[Row] = TABLE,
 ) -> tuple[ArbiterMemory, ArbiterDecision]:
     """The next memory and the decision at `now_ns`. The decision always carries a valid, finite, bounded command.
 
@@ -90,53 +111,41 @@ def arbitrate(
     """
     memory = _enter(memory, now_ns)
     started_ns = memory.started_ns if memory.started_ns is not None else now_ns
-    stale = stale_sensors(inputs.primary, now_ns, started_ns, policy)
+    fault = _fault(inputs.primary, now_ns, policy.primary_age_limit_ns, policy)
+    stale = stale_sensors(_readable(inputs.primary), now_ns, started_ns, policy)
+    if fault is None and _is_blind(inputs.primary.command, now_ns, policy):
+        fault = "no sensor that looks ahead is fresh"
+    primary = _judge(memory.primary, inputs.primary, fault, now_ns, policy)
+    fault = _fault(inputs.backup, now_ns, policy.backup_age_limit_ns, policy)
+    backup = _judge(memory.backup, inputs.backup, fault, now_ns, policy)
 
-    primary_fault = _fault(inputs.primary, now_ns, policy.primary_age_limit_ns, policy)
-    if (
-        primary_fault is None
-        and policy.forward_sensors
-        and set(policy.forward_sensors) <= _unseen(inputs, now_ns, policy)
-    ):
-        primary_fault = "no sensor that looks ahead is fresh"
-    backup_fault = _fault(inputs.backup, now_ns, policy.backup_age_limit_ns, policy)
-    acceptable: list[tuple[str, Command]] = []
-    if inputs.primary is not None and primary_fault is None:
-        acceptable.append(("primary", inputs.primary))
-    if inputs.backup is not None and backup_fault is None:
-        acceptable.append(("backup", inputs.backup))
-
-    primary_doubt = primary_fault or _out_of_sequence(inputs.primary, memory.primary)
-    backup_doubt = backup_fault or _out_of_sequence(inputs.backup, memory.backup)
-    primary = _judge(memory.primary, inputs.primary, primary_doubt, policy)
-    backup = _judge(memory.backup, inputs.backup, backup_doubt, policy)
-    doubts = (
-        f"primary: {primary_doubt or _recovering(primary, policy)}",
-        f"backup: {backup_doubt or _recovering(backup, policy)}",
-    )
-    state, reason = _state(memory, primary, backup, doubts, stale, now_ns, started_ns, policy)
-    selected, command = _select(state, memory, primary, backup, acceptable, now_ns, policy)
-    for name, candidate in acceptable:
-        if candidate.emergency and not _at_least_as_firm(command, candidate):
+    trusted_at_ns = now_ns if primary.memory.trusted or backup.memory.trusted else memory.trusted_at_ns
+    facts = _facts(primary, backup, bool(stale), inputs.release, trusted_at_ns, started_ns, now_ns, policy)
+    row = row_for(memory.state, facts, table)
+    reason = _reason(row, primary, backup, stale)
+    selected, command = _selected(row.choice, memory, primary.acceptable, backup.acceptable, now_ns, policy)
+    for name, candidate in (("primary", primary.acceptable), ("backup", backup.acceptable)):
+        if candidate is not None and candidate.emergency and not _at_least_as_firm(command, candidate):
             selected, command = name, candidate
             reason = f"the {name} path asks for emergency braking; {reason}"
 
     decision = ArbiterDecision(
         capture_time_ns=command.capture_time_ns,
         decided_at_ns=now_ns,
-        state=state,
+        state=row.to,
         selected=selected,
         command=command,
         reason=reason,
         stale_sensors=stale,
+        checks=(InputCheck("primary", inputs.primary.e2e), InputCheck("backup", inputs.backup.e2e)),
     )
     after = ArbiterMemory(
-        state=state,
+        state=row.to,
         started_ns=started_ns,
         decided_at_ns=now_ns,
-        trusted_at_ns=now_ns if primary.trusted or backup.trusted else memory.trusted_at_ns,
-        primary=primary,
-        backup=backup,
+        trusted_at_ns=trusted_at_ns,
+        primary=primary.memory,
+        backup=backup.memory,
         acceleration_m_s2=command.acceleration_m_s2,
         emergency=command.emergency,
         decisions=memory.decisions + 1,
@@ -159,7 +168,7 @@ def stale_sensors(command: Command | None, now_ns: int, started_ns: int, policy:
 
 def _is_stale(capture_time_ns: int, limit_ns: int, now_ns: int, policy: ArbiterPolicy) -> bool:
     # A stamp from the future would look fresh for as long as it lies ahead.
-    return not -policy.future_tolerance_ns <= now_ns - capture_time_ns <= limit_ns
+    return not -policy.limits.future_tolerance_ns <= now_ns - capture_time_ns <= limit_ns
 
 
 def _freshest(views: tuple[SensorView, ...]) -> dict[str, int]:
@@ -169,15 +178,14 @@ def _freshest(views: tuple[SensorView, ...]) -> dict[str, int]:
     return captures
 
 
-def _unseen(inputs: ArbiterInputs, now_ns: int, policy: ArbiterPolicy) -> set[str]:
-    """Forward sensors with no view in the primary command, or one older than its limit."""
-    captures = _freshest(inputs.primary.views) if inputs.primary is not None else {}
-    return {
-        name
-        for name in policy.forward_sensors
-        if name not in captures
+def _is_blind(command: Command | None, now_ns: int, policy: ArbiterPolicy) -> bool:
+    """Whether each forward sensor has no view in the command, or one older than its limit."""
+    captures = _freshest(command.views if command is not None else ())
+    return bool(policy.forward_sensors) and all(
+        name not in captures
         or _is_stale(captures[name], policy.view_age_limit_ns.get(name, policy.primary_age_limit_ns), now_ns, policy)
-    }
+        for name in policy.forward_sensors
+    )
 
 
 def _enter(memory: ArbiterMemory, now_ns: int) -> ArbiterMemory:
@@ -190,107 +198,105 @@ def _enter(memory: ArbiterMemory, now_ns: int) -> ArbiterMemory:
     return memory
 
 
-def _fault(command: Command | None, now_ns: int, age_limit_ns: int, policy: ArbiterPolicy) -> str | None:
-    """Why `command` is not acceptable, or None."""
-    if command is None:
+def _readable(given: PathInput) -> Command | None:
+    """The command if its content can be believed to be what was sent, whatever its age."""
+    return None if given.e2e is E2EState.ERROR or malformed(given.command) else given.command
+
+
+def _fault(given: PathInput, now_ns: int, age_limit_ns: int, policy: ArbiterPolicy) -> str | None:
+    """Why the command is not acceptable, or None."""
+    if given.command is None:
         return "no command yet"
-    if not command.valid:
-        return "the command says it is not valid"
-    acceleration = command.acceleration_m_s2
-    if not math.isfinite(acceleration):
-        return "the acceleration is not a finite number"
-    if not -policy.max_deceleration_m_s2 <= acceleration <= policy.max_acceleration_m_s2:
-        return f"the acceleration {acceleration:.1f} m/s^2 is out of bounds"
-    if command.emergency and acceleration >= 0.0:
-        return "emergency without braking"
-    if command.time_to_collision_ns is not None and command.time_to_collision_ns < 0:
-        return "the time to collision is negative"
-    age_ns = now_ns - command.capture_time_ns
-    if age_ns < -policy.future_tolerance_ns:
-        return f"the capture stamp lies {format_ns(-age_ns)} in the future"
+    if given.e2e is E2EState.ERROR:
+        return "the command is damaged or not from this path (E2E)"
+    fault = malformed(given.command) or impossible(given.command, now_ns, policy.limits)
+    if fault is not None:
+        return fault
+    age_ns = now_ns - given.command.capture_time_ns
     if age_ns > age_limit_ns:
         return f"the command is {format_ns(age_ns)} old, limit {format_ns(age_limit_ns)}"
     return None
 
 
-def _out_of_sequence(command: Command | None, path: PathMemory) -> str | None:
-    """Why `command` cannot follow the path's last one, or None."""
-    if command is None or path.counter is None or path.capture_time_ns is None:
-        return None
-    repeated = command.counter == path.counter
-    if command.counter < path.counter or (repeated and command.capture_time_ns != path.capture_time_ns):
-        return f"the counter went from {path.counter} to {command.counter}"
-    if command.capture_time_ns < path.capture_time_ns:
-        return "the capture stamp stepped back"
-    return None
+def _judge(path: PathMemory, given: PathInput, fault: str | None, now_ns: int, policy: ArbiterPolicy) -> _Verdict:
+    """The path after this cycle: a command read again adds nothing, a doubtful one takes all trust away."""
+    command = given.command
+    if fault is not None or command is None:
+        return _Verdict(replace(path, good_in_a_row=0, trusted=False), None, fault or "no command yet")
+    if given.e2e is E2EState.NO_NEW_DATA:
+        return _Verdict(path, command, _recovering(path, policy))
+    doubt = None if given.e2e is E2EState.OK else f"the counter of the command: {given.e2e.value} (E2E)"
+    if doubt is None and path.capture_time_ns is not None:
+        since_ns = now_ns - path.came_at_ns
+        doubt = does_not_follow(command, path.capture_time_ns, path.acceleration_m_s2, since_ns, policy.limits)
+    good = 0 if doubt is not None else min(path.good_in_a_row + 1, policy.recovery_commands)
+    memory = PathMemory(
+        capture_time_ns=command.capture_time_ns,
+        acceleration_m_s2=command.acceleration_m_s2,
+        came_at_ns=now_ns,
+        good_in_a_row=good,
+        trusted=good >= policy.recovery_commands,
+    )
+    return _Verdict(memory, command, doubt or _recovering(memory, policy))
 
 
-def _judge(path: PathMemory, command: Command | None, doubt: str | None, policy: ArbiterPolicy) -> PathMemory:
-    """Trust after `command`: a command read again adds nothing, a doubtful one takes all of it away."""
-    if command is None:
-        return PathMemory(path.counter, path.capture_time_ns)
-    if doubt is not None:
-        return PathMemory(command.counter, command.capture_time_ns)
-    good = path.good_in_a_row
-    # Right after a fault the same command must not count as the first good one: nothing new has arrived.
-    if command.counter != path.counter:
-        good = min(good + 1, policy.recovery_commands)
-    trusted = path.trusted or good >= policy.recovery_commands
-    return PathMemory(command.counter, command.capture_time_ns, good, trusted)
-
-
-def _state(
-    memory: ArbiterMemory,
-    primary: PathMemory,
-    backup: PathMemory,
-    doubts: tuple[str, str],
-    stale: tuple[str, ...],
-    now_ns: int,
+def _facts(
+    primary: _Verdict,
+    backup: _Verdict,
+    is_stale: bool,
+    released: bool,
+    trusted_at_ns: int | None,
     started_ns: int,
+    now_ns: int,
     policy: ArbiterPolicy,
-) -> tuple[ArbiterState, str]:
-    if memory.state is ArbiterState.MINIMAL_RISK:
-        return ArbiterState.MINIMAL_RISK, "latched"
-    if primary.trusted:
-        if stale:
-            return ArbiterState.DEGRADED, f"stale: {', '.join(stale)}"
-        return ArbiterState.NOMINAL, "primary path trusted"
-    if backup.trusted:
-        return ArbiterState.BACKUP, doubts[0]
-    doubt = "; ".join(doubts)
+) -> dict[Fact, bool]:
     grace_end_ns = started_ns + policy.startup_grace_ns
-    if memory.trusted_at_ns is None and now_ns < grace_end_ns:
-        return ArbiterState.STARTING, doubt
-    since_ns = grace_end_ns if memory.trusted_at_ns is None else memory.trusted_at_ns
-    if now_ns - since_ns >= policy.minimal_risk_after_ns:
-        return ArbiterState.MINIMAL_RISK, f"no trusted path for {format_ns(now_ns - since_ns)}; {doubt}"
-    return ArbiterState.DEGRADED, f"no trusted path; {doubt}"
+    since_ns = grace_end_ns if trusted_at_ns is None else trusted_at_ns
+    return {
+        Fact.PRIMARY: primary.memory.trusted,
+        Fact.BACKUP: backup.memory.trusted,
+        Fact.STALE: is_stale,
+        Fact.STARTUP: trusted_at_ns is None and now_ns < grace_end_ns,
+        Fact.OVERDUE: now_ns - since_ns >= policy.minimal_risk_after_ns,
+        Fact.RELEASED: released,
+    }
 
 
 def _recovering(path: PathMemory, policy: ArbiterPolicy) -> str:
     return f"{path.good_in_a_row} of {policy.recovery_commands} good commands in a row"
 
 
-def _select(
-    state: ArbiterState,
+def _reason(row: Row, primary: _Verdict, backup: _Verdict, stale: tuple[str, ...]) -> str:
+    """Why the row applies, for people."""
+    parts = [row.why] if row.why else []
+    if row.choice is Choice.BACKUP or row.choice is Choice.HOLD:
+        parts.append(f"primary: {primary.doubt}")
+    if row.choice is Choice.HOLD or (row.choice is Choice.MINIMAL_RISK and row.why != "latched"):
+        parts.append(f"backup: {backup.doubt}")
+    if row.why == "stale":
+        return f"stale: {', '.join(stale)}"
+    return "; ".join(parts)
+
+
+def _selected(
+    choice: Choice,
     memory: ArbiterMemory,
-    primary: PathMemory,
-    backup: PathMemory,
-    acceptable: list[tuple[str, Command]],
+    primary: Command | None,
+    backup: Command | None,
     now_ns: int,
     policy: ArbiterPolicy,
 ) -> tuple[str, Command]:
-    """The command of the state, before emergency braking is looked at."""
-    if state is ArbiterState.MINIMAL_RISK:
-        return "minimal_risk", _own(memory, -policy.minimal_risk_deceleration_m_s2, False, now_ns)
-    trusted = {"primary": primary.trusted, "backup": backup.trusted}
-    for name, command in acceptable:
-        if trusted[name]:
-            return name, command
-    if acceptable:
-        asked = min(command.acceleration_m_s2 for _, command in acceptable)
-        return "hold", _own(memory, min(asked, 0.0), False, now_ns)
-    return "hold", _own(memory, min(memory.acceleration_m_s2, 0.0), memory.emergency, now_ns)
+    """The command of the choice, before emergency braking is looked at."""
+    if choice is Choice.PRIMARY and primary is not None:
+        return choice.value, primary
+    if choice is Choice.BACKUP and backup is not None:
+        return choice.value, backup
+    if choice is Choice.MINIMAL_RISK:
+        return choice.value, _own(memory, -policy.minimal_risk_deceleration_m_s2, False, now_ns)
+    asked = [command.acceleration_m_s2 for command in (primary, backup) if command is not None]
+    if asked:
+        return Choice.HOLD.value, _own(memory, min(*asked, 0.0), False, now_ns)
+    return Choice.HOLD.value, _own(memory, min(memory.acceleration_m_s2, 0.0), memory.emergency, now_ns)
 
 
 def _own(memory: ArbiterMemory, acceleration_m_s2: float, emergency: bool, now_ns: int) -> Command:

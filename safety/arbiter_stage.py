@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from rt_sched.messages.control import ArbiterDecision, Command
+from rt_sched.messages.control import ArbiterDecision, Command, ReleaseRequest
+from rt_sched.messages.e2e import COUNTER_MODULUS, MAX_COUNTER_STEP, E2EMemory, E2EState, check, without_header
 from rt_sched.ports.stage import JobContext, SensorDescription, StageBase, StageContext
 from rt_sched.units import NS_PER_MS
-from safety.arbiter import ArbiterInputs, ArbiterMemory, ArbiterPolicy, arbitrate
-from safety.parameters import checked, checked_ms
+from safety.arbiter import ArbiterInputs, ArbiterMemory, ArbiterPolicy, PathInput, arbitrate
+from safety.parameters import checked, checked_ms, checked_whole
+from safety.plausibility import CommandLimits, malformed_release
 
 #: Default age limit of a view: so many periods of its sensor, plus the time that the chain to the command may take.
 VIEW_PERIODS = 3
@@ -27,18 +29,22 @@ FORWARD_COSINE = 0.7
 class Arbiter(StageBase):
     """Commands of the primary and backup path -> the decision for the actuators; see `safety.arbiter` for the rules.
 
-    Time-triggered; "now" is the job's arrival. Either input may be None, for one job or for a whole run.
+    Time-triggered; "now" is the job's arrival. Any input may be None, for one job or for a whole run. Commands without
+    an intact E2E header from the task that the input is connected to count as damaged.
+    `release`: a person's request to leave MINIMAL_RISK; each is good once, for `release_age_limit_ms`.
     `command_age_limit_ms`: for the primary path; None takes two periods of the fastest forward sensor plus 100 ms.
     `backup_age_limit_ms`: None takes the same of the slowest LiDAR. Neither is then below 200 ms.
     `view_age_limit_ms`: sensor -> limit; None monitors every camera and LiDAR of the run with three of its periods
     plus 100 ms. `forward_sensors`: None takes the LiDARs and the cameras that look ahead (or whose pose is unknown).
-    Other parameters as in `ArbiterPolicy`. Raises ValueError for a parameter out of range.
+    `max_counter_step`: by how much a path's counter may grow from one command read to the next.
+    Other parameters as in `ArbiterPolicy` and `CommandLimits`. Raises ValueError for a parameter out of range.
     """
 
-    inputs: ClassVar[Mapping[str, type]] = {"primary": Command, "backup": Command}
+    inputs: ClassVar[Mapping[str, type]] = {"primary": Command, "backup": Command, "release": ReleaseRequest}
     outputs: ClassVar[Mapping[str, type]] = {"decision": ArbiterDecision}
-    optional_inputs: ClassVar[frozenset[str]] = frozenset({"primary", "backup"})
+    optional_inputs: ClassVar[frozenset[str]] = frozenset({"primary", "backup", "release"})
     stateful: ClassVar[bool] = True
+    checks_e2e: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -50,13 +56,16 @@ class Arbiter(StageBase):
         startup_grace_ms: float = 1000.0,
         minimal_risk_after_ms: float = 300.0,
         future_tolerance_ms: float = 20.0,
+        release_age_limit_ms: float = 500.0,
         recovery_commands: int = 3,
+        max_counter_step: int = MAX_COUNTER_STEP,
         max_acceleration_m_s2: float = 4.0,
         max_deceleration_m_s2: float = 10.0,
+        max_rate_m_s3: float = 200.0,
         minimal_risk_deceleration_m_s2: float = 4.0,
     ) -> None:
-        if isinstance(recovery_commands, bool) or not isinstance(recovery_commands, int):
-            raise ValueError(f"recovery_commands: {recovery_commands!r} is not a whole number; valid: from 1 to 1000")
+        self._max_step = checked_whole("max_counter_step", max_counter_step, 1, COUNTER_MODULUS // 2 - 1)
+        self._release_age_ns = checked_ms("release_age_limit_ms", release_age_limit_ms, 1.0, 60_000.0)
         self._primary_ns = _optional_ms("command_age_limit_ms", command_age_limit_ms)
         self._backup_ns = _optional_ms("backup_age_limit_ms", backup_age_limit_ms)
         limits = None if view_age_limit_ms is None else dict(view_age_limit_ms)
@@ -70,15 +79,20 @@ class Arbiter(StageBase):
         self._policy = ArbiterPolicy(
             startup_grace_ns=checked_ms("startup_grace_ms", startup_grace_ms, 0.0, 60_000.0),
             minimal_risk_after_ns=checked_ms("minimal_risk_after_ms", minimal_risk_after_ms, 0.0, 10_000.0),
-            future_tolerance_ns=checked_ms("future_tolerance_ms", future_tolerance_ms, 0.0, 1_000.0),
-            recovery_commands=int(checked("recovery_commands", recovery_commands, 1, 1000)),
-            max_acceleration_m_s2=checked("max_acceleration_m_s2", max_acceleration_m_s2, 0.0, 10.0),
-            max_deceleration_m_s2=deceleration,
+            recovery_commands=checked_whole("recovery_commands", recovery_commands, 1, 1000),
+            limits=CommandLimits(
+                max_acceleration_m_s2=checked("max_acceleration_m_s2", max_acceleration_m_s2, 0.0, 10.0),
+                max_deceleration_m_s2=deceleration,
+                max_rate_m_s3=checked("max_rate_m_s3", max_rate_m_s3, 1.0, 100_000.0),
+                future_tolerance_ns=checked_ms("future_tolerance_ms", future_tolerance_ms, 0.0, 1_000.0),
+            ),
             minimal_risk_deceleration_m_s2=checked(
                 "minimal_risk_deceleration_m_s2", minimal_risk_deceleration_m_s2, 0.1, deceleration
             ),
         )
         self._memory = ArbiterMemory()
+        self._received: dict[str, E2EMemory] = {}
+        self._sources: Mapping[str, str] = {}
 
     @property
     def policy(self) -> ArbiterPolicy:
@@ -103,11 +117,38 @@ class Arbiter(StageBase):
             forward_sensors=forward,
         )
         self._memory = ArbiterMemory()
+        self._received = dict.fromkeys(self.inputs, E2EMemory())
+        self._sources = context.sources
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        commands = ArbiterInputs(primary=inputs.get("primary"), backup=inputs.get("backup"))
-        self._memory, decision = arbitrate(self._memory, commands, job.arrival_ns, self._policy)
-        return {"decision": decision}
+        given = ArbiterInputs(
+            primary=self._path("primary", inputs),
+            backup=self._path("backup", inputs),
+            release=self._is_released(inputs, job.arrival_ns),
+        )
+        self._memory, decision = arbitrate(self._memory, given, job.arrival_ns, self._policy)
+        connected = tuple(found for found in decision.checks if found.input in self._sources)
+        return {"decision": replace(decision, checks=connected)}
+
+    def _path(self, name: str, inputs: Mapping[str, Any]) -> PathInput:
+        state = self._check(name, inputs)
+        return PathInput(without_header(inputs.get(name)), state)
+
+    def _is_released(self, inputs: Mapping[str, Any], now_ns: int) -> bool:
+        request: Any = inputs.get("release")
+        if self._check("release", inputs) is not E2EState.OK or malformed_release(request):
+            return False
+        return 0 <= now_ns - int(request.capture_time_ns) <= self._release_age_ns
+
+    def _check(self, name: str, inputs: Mapping[str, Any]) -> E2EState:
+        state, self._received[name] = check(
+            inputs.get(name),
+            self._sources.get(name, ""),
+            self._received[name],
+            is_register=True,
+            max_step=self._max_step,
+        )
+        return state
 
 
 def _optional_ms(name: str, value: float | None) -> int | None:

@@ -20,3 +20,10 @@ def checked(name: str, value: Any, low: float, high: float) -> float:
 def checked_ms(name: str, value: Any, low: float, high: float) -> int:
     """Milliseconds inside [low, high] as whole nanoseconds, rounded down: a time limit never grows."""
     return math.floor(checked(name, value, low, high) * NS_PER_MS)
+
+
+def checked_whole(name: str, value: Any, low: int, high: int) -> int:
+    """`value` as an int inside [low, high]; raises ValueError that names the parameter, its value and the range."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{name}: {value!r} is not a whole number; valid: from {low} to {high}")
+    return int(checked(name, value, low, high))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rt_sched.messages import ArbiterDecision, Detections2D, EncodedImage
+from rt_sched.messages.e2e import E2EState
 from rt_sched.model import SensorKind, System
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs
 from rt_sched.trace.records import SampleTable
@@ -25,7 +26,8 @@ class ReplayWatch:
     nothing because a stage refused its input or had none; `refused_jobs`: how many per task; `refusals`: those among
     them whose stage refused the output of another task, so that no other count tells of it. `frames`: per camera,
     those that a detector looked at; `frames_with`, `boxes`: per camera and class, frames with a box, and boxes.
-    `reasons`: per sensor or task the first reason given.
+    `reasons`: per sensor or task the first reason given. `e2e`: how often each check of an input ended how, by task,
+    input and state.
     """
 
     def __init__(self, system: System, samples: SampleTable) -> None:
@@ -46,6 +48,7 @@ class ReplayWatch:
         self.refused_jobs: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
         self.reasons: dict[str, str] = {}
+        self.e2e: Counter[tuple[str, str, E2EState]] = Counter()
 
     @property
     def outputs_sha256(self) -> str:
@@ -67,6 +70,7 @@ class ReplayWatch:
         """A computed job; `sensor_samples`: the samples that it read directly."""
         task, context, result = self._system.tasks[finished.task].name, finished.context, finished.result
         self._hash.update(f"{task}#{context.number}:".encode())
+        self.e2e.update((task, check.input, check.state) for check in result.checks)
         if isinstance(result, NoData):
             self._hash.update(f"no data from {result.source};".encode())
             self.refused_jobs[task] += 1
@@ -82,6 +86,7 @@ class ReplayWatch:
         for message in result.ports.values():
             if isinstance(message, ArbiterDecision) and task == self._arbiter:
                 self.decisions.append((context.finish_ns, message))
+                self.e2e.update((task, check.input, check.state) for check in message.checks)
             elif isinstance(message, Detections2D):
                 if message.tracks is None:  # followed detections are those of the detector once more
                     self._count(message)

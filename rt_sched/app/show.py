@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from rt_sched.app.safety_path import shared_document
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system, system_notes
@@ -72,6 +73,7 @@ def system_document(system: System, file: str) -> dict[str, Any]:
         "modes": _plain(system.modes),
         "faults": _plain(system.fault_scenarios),
         "safety": _plain(system.safety),
+        "shared_by_paths": shared_document(system, ImportedStages()),
         "notes": list(system_notes(system)),
     }
 

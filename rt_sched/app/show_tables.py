@@ -43,6 +43,9 @@ def print_system(document: Row, console: Console) -> None:
             console.print(_table(title, rows, columns))
     if document["safety"]:
         console.print(_table("safety concept", [document["safety"]], _SAFETY))
+    if document["shared_by_paths"]:
+        rows = [{"kind": kind, "names": names} for kind, names in document["shared_by_paths"].items()]
+        console.print(_table("what the backup path shares with the primary path", rows, _SHARED))
     for note in document["notes"]:
         console.print(Text(f"note: {note}", style="yellow"))
 
@@ -260,4 +263,8 @@ _SAFETY: tuple[Column, ...] = (
     ("backup", _word("backup")),
     ("command deadline", _time("command_deadline_ns")),
     ("recovery limit", _time("recovery_limit_ns")),
+)
+_SHARED: tuple[Column, ...] = (
+    ("kind", lambda row: str(row["kind"]).replace("_", " ")),
+    ("shared", _word("names")),
 )

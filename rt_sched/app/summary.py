@@ -14,6 +14,8 @@ from rt_sched.app.message_fates import topic_rows
 from rt_sched.app.reasons import choices_once
 from rt_sched.app.replay_watch import ReplayWatch
 from rt_sched.app.run_status import Losses, run_status
+from rt_sched.app.safety_path import e2e_rows, shared_document
+from rt_sched.app.stages import ImportedStages
 from rt_sched.lowering import lost_devices
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording, TopicKind
@@ -91,6 +93,7 @@ def make_summary(
             for pe in measure_processing_elements(trace)
         ],
         "arbiter": arbiter,
+        "safety_path": {"shared": shared_document(system, ImportedStages()), "e2e": e2e_rows(system, watch.e2e)},
         "detections": [_detections(sensor.name, watch) for sensor in system.sensors if watch.frames[sensor.name]],
         "faults": fault_rows,
         "trace_check": trace_check,

@@ -33,7 +33,8 @@ def stage_context(system: System, task: Task) -> StageContext:
         for port in task.inputs
         if (source := tasks.get(port.source)) is not None and source.stage
     }
-    return StageContext(task.name, Path(system.base_dir), sensors, task.max_disparity_ns, feeders)
+    sources = {port.name: port.origin for port in task.inputs}
+    return StageContext(task.name, Path(system.base_dir), sensors, task.max_disparity_ns, feeders, sources)
 
 
 def _describe(sensor: Sensor) -> SensorDescription:

@@ -7,8 +7,10 @@ def warm_up() -> None:
     """Compile every kernel into the cache, or load it from there."""
     import numpy as np
 
+    from rt_sched.kernels.crc import crc64
     from rt_sched.kernels.machine import advance
     from rt_sched.kernels.tables import Machine, empty_machine
 
     machine: Machine = empty_machine()
     advance(*machine, np.int64(0), 1)
+    crc64(np.frombuffer(b"123456789", np.uint8))

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xxhash
 
 _pack_float = struct.Struct("<d").pack
@@ -22,12 +23,26 @@ def canonical_digest(message: object) -> bytes:
     The content of an array, which may be megabytes, enters as its 128-bit XXH3: a fingerprint, not a defence.
     """
     parts: list[bytes] = []
-    _collect(parts.append, message)
+    _collect(parts.append, message, _fingerprint)
     return hashlib.sha256(b"".join(parts)).digest()
 
 
-def _collect(add: Callable[[bytes], None], value: Any) -> None:
-    """Adds the canonical form of `value`, piece by piece; the most frequent kinds come first."""
+def canonical_bytes(message: object) -> bytes:
+    """Type name, field names and values in full, arrays included; TypeError for values without a canonical form."""
+    parts: list[bytes] = []
+    _collect(parts.append, message, np.ndarray.tobytes)
+    return b"".join(parts)
+
+
+def _fingerprint(array: npt.NDArray[Any]) -> bytes:
+    return xxhash.xxh3_128_digest(array.tobytes() if array.ndim == 0 or not array.size else array.data)
+
+
+def _collect(add: Callable[[bytes], None], value: Any, content: Callable[[npt.NDArray[Any]], bytes]) -> None:
+    """Adds the canonical form of `value`, piece by piece; the most frequent kinds come first.
+
+    `content`: how the elements of an array enter, after its type and shape.
+    """
     if isinstance(value, str) and not isinstance(value, Enum):
         data = value.encode()
         add(b"s%d:" % len(data))
@@ -35,7 +50,7 @@ def _collect(add: Callable[[bytes], None], value: Any) -> None:
     elif isinstance(value, bool | np.bool_):
         add(b"t" if value else b"f")
     elif isinstance(value, Enum):
-        _collect(add, value.value)
+        _collect(add, value.value, content)
     elif isinstance(value, int | np.integer):
         add(b"i%d;" % int(value))
     elif isinstance(value, float | np.floating):
@@ -43,13 +58,13 @@ def _collect(add: Callable[[bytes], None], value: Any) -> None:
     elif isinstance(value, tuple | list):
         add(b"l%d:" % len(value))
         for item in value:
-            _collect(add, item)
+            _collect(add, item, content)
     elif isinstance(value, np.ndarray):
         array = np.ascontiguousarray(value)
         if array.dtype.byteorder == ">" or array.dtype.hasobject:
             raise TypeError(f"array of dtype {array.dtype} has no canonical form")
         add(f"a{array.dtype.str}{value.shape};".encode())
-        add(xxhash.xxh3_128_digest(array.tobytes() if array.ndim == 0 or not array.size else array.data))
+        add(content(array))
     elif value is None:
         add(b"n")
     elif isinstance(value, bytes | bytearray | memoryview):
@@ -62,7 +77,7 @@ def _collect(add: Callable[[bytes], None], value: Any) -> None:
         add(head)
         for name, label in names:
             add(label)
-            _collect(add, getattr(value, name))
+            _collect(add, getattr(value, name), content)
     else:
         raise TypeError(f"{type(value).__name__} has no canonical form")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from rt_sched.messages.e2e import E2EHeader, E2EState
+
 
 class ArbiterState(str, Enum):
     """Where the safety path stands. MINIMAL_RISK is latched."""
@@ -41,11 +43,32 @@ class Command:
     time_to_collision_ns: int | None
     valid: bool
     views: tuple[SensorView, ...] = ()
+    header: E2EHeader | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRequest:
+    """A person's word that the vehicle may leave MINIMAL_RISK. `capture_time_ns`: when it was given."""
+
+    capture_time_ns: int
+    source: str
+    header: E2EHeader | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputCheck:
+    """What the receiver's E2E check found at one input."""
+
+    input: str
+    state: E2EState
 
 
 @dataclass(frozen=True, slots=True)
 class ArbiterDecision:
-    """The command that goes to the actuators, which path it came from, and why."""
+    """The command that goes to the actuators, which path it came from, and why.
+
+    `checks`: the E2E state of each input that was looked at.
+    """
 
     capture_time_ns: int
     decided_at_ns: int
@@ -54,3 +77,5 @@ class ArbiterDecision:
     command: Command
     reason: str
     stale_sensors: tuple[str, ...] = ()
+    checks: tuple[InputCheck, ...] = ()
+    header: E2EHeader | None = None

@@ -96,6 +96,11 @@ class Input:
     link: str | None = None
     size_bytes: int | None = None
 
+    @property
+    def origin(self) -> str:
+        """Where its messages come from: "task.port", or the name of a sensor."""
+        return self.source if self.port is None else f"{self.source}.{self.port}"
+
 
 @dataclass(frozen=True, slots=True)
 class Periodic:

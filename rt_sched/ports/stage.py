@@ -45,7 +45,7 @@ class StageContext:
     `base_dir`: folder that relative paths in the system file refer to. `max_disparity_ns`: largest difference of the
     capture stamps that one job may combine, None without a limit; a stage that combines inputs keeps it.
     `feeders`: input name -> the task that it is connected to; an input from a sensor has none. With it stages that must
-    fit each other say so at start.
+    fit each other say so at start. `sources`: connected input -> "task.port", or the sensor, that it comes from.
     """
 
     task: str
@@ -53,6 +53,7 @@ class StageContext:
     sensors: Mapping[str, SensorDescription] = field(default_factory=dict)
     max_disparity_ns: int | None = None
     feeders: Mapping[str, Feeder] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,13 @@ class StageBase:
     """Defaults for the optional parts of the lifecycle.
 
     `optional_inputs` names those of `inputs` that a system file may leave unconnected: `process` then gets a mapping
-    without them.
+    without them. `checks_e2e`: the stage checks the headers of its inputs itself and gets damaged messages too; for
+    others the runtime does, and a damaged message counts as none.
     """
 
     stateful: ClassVar[bool] = False
     optional_inputs: ClassVar[frozenset[str]] = frozenset()
+    checks_e2e: ClassVar[bool] = False
 
     def start(self, context: StageContext) -> None:
         """Nothing to prepare."""

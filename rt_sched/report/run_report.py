@@ -16,6 +16,7 @@ from markupsafe import Markup
 from rt_sched.report.arbiter_timeline import arbiter_time_line
 from rt_sched.report.gantt import gantt
 from rt_sched.report.run_data import AnnotatedFrame, ChainResult, RunReport
+from rt_sched.report.safety_path import E2E_COLUMNS, safety_path_view
 from rt_sched.report.sections import (
     MOST_ROWS,
     OPEN_HISTOGRAMS,
@@ -118,6 +119,8 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
         "faults": faults,
         "recovery_limits": any(f.get("recovery_limit_ns") is not None for f in faults),
         "time_line": time_line,
+        "safety_path": safety_path_view(summary),
+        "e2e_columns": E2E_COLUMNS,
         "topics": topics,
         "topic_counts": ["recorded", "delivered", "dropped", "undecodable"]
         + [k for k in TOPIC_FATES[2:] if any(t.get(k) for t in topics)],

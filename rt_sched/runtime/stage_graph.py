@@ -18,9 +18,12 @@ import numpy.typing as npt
 
 from rt_sched.errors import DataError, DeploymentError, RtSchedError
 from rt_sched.messages import canonical_digest
+from rt_sched.messages.control import InputCheck
+from rt_sched.messages.e2e import E2EState, is_protectable
 from rt_sched.model import System, Task
 from rt_sched.ports import JobContext, RecordedMessage, Rejected, Stage
 from rt_sched.runtime.dataflow import Dataflow, Node
+from rt_sched.runtime.protection import InputGuard, protected_outputs
 
 _FIRST_SAMPLE = -2
 _NO_MESSAGE = -1
@@ -28,10 +31,14 @@ _NO_MESSAGE = -1
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What a job published or a sample holds, by port; samples use the port None. `digest`: of all ports, for jobs."""
+    """What a job published or a sample holds, by port; samples use the port None.
+
+    `digest`: of all ports, for jobs, without what protects them on their way. `checks`: of the job's inputs.
+    """
 
     ports: Mapping[Any, Any]
     digest: bytes = b""
+    checks: tuple[InputCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class NoData:
 
     source: str
     reason: str
+    checks: tuple[InputCheck, ...] = ()
 
 
 class StageFailure(RtSchedError):
@@ -85,6 +93,8 @@ class StageGraph:
         decode: Callable[[RecordedMessage], Any],
     ) -> None:
         self._tasks = system.tasks
+        pairs = zip(system.tasks, stages, strict=True)
+        self._guards = [InputGuard(task, keeps_memory=stage.stateful) for task, stage in pairs]
         self._stages = stages
         self._dataflow = dataflow
         self._decode = decode
@@ -109,13 +119,13 @@ class StageGraph:
 
     def complete(self, job: int, task_index: int, context: JobContext) -> None:
         """Starts the computation of a completed job as soon as its inputs are computed."""
-        task, stage = self._tasks[task_index], self._stages[task_index]
+        task, stage, guard = self._tasks[task_index], self._stages[task_index], self._guards[task_index]
         bound = self._bound.pop(job, {})
         needs = [bound[slot] for slot in sorted(bound)]
         slots = sorted(bound)
         before = self._last_of_task.get(task_index) if stage.stateful else None
         node = Node(
-            lambda results: _run_job(task, stage, context, dict(zip(slots, results, strict=False))),
+            lambda results: run_job(task, stage, guard, context, dict(zip(slots, results, strict=False))),
             needs if before is None else [*needs, before],
         )
         if stage.stateful:
@@ -158,26 +168,36 @@ def samples_read(inputs: npt.NDArray[np.int64]) -> list[int]:
     return [_FIRST_SAMPLE - int(message) for message in inputs if message <= _FIRST_SAMPLE]
 
 
-def _run_job(
-    task: Task, stage: Stage, context: JobContext, results: Mapping[int, Outputs | NoData]
+def run_job(
+    task: Task,
+    stage: Stage,
+    guard: InputGuard,
+    context: JobContext,
+    results: Mapping[int, Outputs | NoData],
 ) -> Outputs | NoData:
-    """One job: gather inputs, run the stage's lifecycle for a job, check and digest what it publishes."""
+    """One job: gather and check inputs, run the stage's lifecycle for a job, digest and protect what it publishes."""
     values: dict[str, Any] = {}
+    checks: list[InputCheck] = []
+    self_checking = getattr(stage, "checks_e2e", False)
     for slot, port in enumerate(task.inputs):
         result = results.get(slot)
-        if isinstance(result, Outputs):
-            values[port.name] = result.ports[port.port]
-        elif port.required:
-            return NoData("input", f"{port.name}: {result.reason if result else 'no message'}")
-        else:
-            values[port.name] = None
+        value = result.ports[port.port] if isinstance(result, Outputs) else None
+        reason = result.reason if isinstance(result, NoData) else "no message"
+        if not self_checking and is_protectable(value):
+            check = InputCheck(port.name, guard.state(slot, value))
+            checks.append(check)
+            if check.state is E2EState.ERROR:
+                value, reason = None, f"damaged or not from {guard.source(slot)}"
+        if value is None and port.required:
+            return NoData("input", f"{port.name}: {reason}", tuple(checks))
+        values[port.name] = value
     try:
         outputs = stage.process(context, stage.preprocess(context, values))
         if outputs.keys() != stage.outputs.keys():
             raise TypeError(f"published {sorted(outputs)}, declared {sorted(stage.outputs)}")
         stage.postprocess(context, outputs)
     except (Rejected, DataError) as error:
-        return NoData("stage", str(error))
+        return NoData("stage", str(error), tuple(checks))
     except DeploymentError:
         raise  # the system file or the machine is at fault, and the message says what to change
     except Exception as error:
@@ -185,4 +205,4 @@ def _run_job(
     hasher = hashlib.sha256()
     for name in sorted(outputs):
         hasher.update(name.encode() + b"=" + canonical_digest(outputs[name]))
-    return Outputs(dict(outputs), hasher.digest())
+    return Outputs(protected_outputs(task.name, context, outputs), hasher.digest(), tuple(checks))

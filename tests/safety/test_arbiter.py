@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rt_sched.messages import ArbiterDecision, ArbiterState, Command, SensorView
-from rt_sched.ports import JobContext, SensorDescription, StageContext
-from safety.arbiter import ArbiterInputs, ArbiterMemory, ArbiterPolicy, arbitrate
-from safety.arbiter_stage import Arbiter
+from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, SensorView
+from rt_sched.messages.e2e import E2EState
+from safety.arbiter import ArbiterInputs, ArbiterMemory, ArbiterPolicy, PathInput, arbitrate
 
 Stream = list[tuple[int, Command | None, Command | None]]
 
@@ -49,10 +47,30 @@ def backup(counter: int, capture_ns: int, acceleration: float = -0.5, **changes:
     return primary(counter, capture_ns, acceleration, **{"source": "backup", "views": (), **changes})
 
 
+class Link:
+    """The receiving end of one path: what an ideal sender's header would say of each command."""
+
+    def __init__(self) -> None:
+        self.last: Command | None = None
+
+    def receive(self, command: Command | None) -> PathInput:
+        last = self.last
+        if command is None:
+            return PathInput(None, E2EState.NO_NEW_DATA)
+        self.last = command
+        if last is None or command.counter > last.counter:
+            return PathInput(command, E2EState.OK)
+        if command is last:
+            return PathInput(command, E2EState.NO_NEW_DATA)
+        repeated = command.counter == last.counter
+        return PathInput(command, E2EState.REPEATED if repeated else E2EState.WRONG_SEQUENCE)
+
+
 def run(stream: Sequence[tuple[int, Command | None, Command | None]]) -> list[ArbiterDecision]:
-    memory, decisions = ArbiterMemory(), []
+    memory, decisions, links = ArbiterMemory(), [], (Link(), Link())
     for now_ns, first, second in stream:
-        memory, decision = arbitrate(memory, ArbiterInputs(first, second), now_ns, POLICY)
+        inputs = ArbiterInputs(links[0].receive(first), links[1].receive(second))
+        memory, decision = arbitrate(memory, inputs, now_ns, POLICY)
         decisions.append(decision)
     return decisions
 
@@ -67,7 +85,8 @@ def test_three_good_commands_end_the_start() -> None:
 
 
 def test_a_command_that_is_only_read_again_earns_no_trust() -> None:
-    stream = [(k * 10 * MS, primary(1, 0), None) for k in range(10)]
+    once = primary(1, 0)
+    stream = [(k * 10 * MS, once, None) for k in range(10)]
     assert {decision.state for decision in run(stream)} == {ArbiterState.STARTING}
 
 
@@ -249,7 +268,8 @@ def test_the_command_is_always_valid_and_never_a_stale_or_broken_one(stream: Str
     for (now_ns, first, second), decision in zip(stream, run(stream), strict=True):
         command = decision.command
         assert command.valid
-        assert -POLICY.max_deceleration_m_s2 <= command.acceleration_m_s2 <= POLICY.max_acceleration_m_s2
+        limits = POLICY.limits
+        assert -limits.max_deceleration_m_s2 <= command.acceleration_m_s2 <= limits.max_acceleration_m_s2
         assert decision.decided_at_ns == now_ns
         if decision.selected == "primary":
             assert command is first
@@ -303,58 +323,3 @@ def test_an_acceptable_emergency_is_never_softened(stream: Stream) -> None:
 @settings(max_examples=30, deadline=None)
 def test_it_is_a_pure_function(stream: Stream) -> None:
     assert repr(run(stream)) == repr(run(stream))
-
-
-# -- the stage -------------------------------------------------------------------------------------------------------
-
-
-def job(number: int, now_ns: int) -> JobContext:
-    return JobContext("arbiter", number, now_ns, now_ns + MS, now_ns + 2 * MS, now_ns + 33 * MS)
-
-
-def pose(forward: float) -> tuple[tuple[float, float, float, float], ...]:
-    return ((0.0, 0.0, forward, 0.0), (-1.0, 0.0, 0.0, 0.0), (0.0, -1.0, 0.0, 1.5))
-
-
-def test_the_stage_takes_limits_and_forward_sensors_from_the_run() -> None:
-    stage = Arbiter()
-    sensors = {
-        "front": SensorDescription("front", "camera", 33_333_333, sensor_to_vehicle=pose(1.0)),
-        "rear": SensorDescription("rear", "camera", 33_333_333, sensor_to_vehicle=pose(-1.0)),
-        "top": SensorDescription("top", "lidar", 100 * MS),
-        "imu": SensorDescription("imu", "imu", 5 * MS),
-    }
-    stage.start(StageContext("arbiter", Path(), sensors))
-    assert stage.policy.view_age_limit_ns == {"front": 199_999_999, "rear": 199_999_999, "top": 400 * MS}
-    assert stage.policy.forward_sensors == ("front", "top")
-    assert (stage.policy.primary_age_limit_ns, stage.policy.backup_age_limit_ns) == (200 * MS, 300 * MS)
-    stage = Arbiter(command_age_limit_ms=150)
-    stage.start(StageContext("arbiter", Path(), {"top": sensors["top"]}))
-    assert (stage.policy.primary_age_limit_ns, stage.policy.backup_age_limit_ns) == (150 * MS, 300 * MS)
-
-
-def test_the_stage_works_without_backup_and_without_sensors() -> None:
-    stage = Arbiter(startup_grace_ms=100, minimal_risk_after_ms=100)
-    stage.start(StageContext("arbiter", Path()))
-    states = []
-    for k in range(12):
-        now_ns = k * CYCLE_NS
-        command = primary(k, now_ns - 10 * MS) if k < 6 else None
-        states.append(stage.process(job(k, now_ns), {"primary": command})["decision"].state)
-    assert states[2:6] == [ArbiterState.NOMINAL] * 4
-    assert states[-1] is ArbiterState.MINIMAL_RISK
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"command_age_limit_ms": -1}, "command_age_limit_ms: -1 is out of range; valid: from 1 to 10000"),
-        ({"recovery_commands": 0}, "recovery_commands: 0 is out of range; valid: from 1 to 1000"),
-        ({"recovery_commands": 2.5}, "recovery_commands: 2.5 is not a whole number; valid: from 1 to 1000"),
-        ({"view_age_limit_ms": {"top": "x"}}, "view_age_limit_ms.top: 'x' is not a number; valid: from 1 to 60000"),
-        ({"minimal_risk_deceleration_m_s2": math.nan}, "minimal_risk_deceleration_m_s2: nan is not a number"),
-    ],
-)
-def test_parameters_out_of_range_are_refused(parameters: dict[str, object], words: str) -> None:
-    with pytest.raises(ValueError, match="^" + words.replace(".", r"\.")):
-        Arbiter(**parameters)  # type: ignore[arg-type]
