@@ -1,7 +1,8 @@
 """Message types that travel along edges: frozen, with the capture time of the data they stem from."""
 
 from rt_sched.messages.canonical import canonical_digest
-from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, SensorView
+from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, InputCheck, ReleaseRequest, SensorView
+from rt_sched.messages.e2e import E2EHeader, E2EState
 from rt_sched.messages.perception import (
     Boxes3D,
     Detections2D,
@@ -26,15 +27,19 @@ __all__ = [
     "Command",
     "Deskew",
     "Detections2D",
+    "E2EHeader",
+    "E2EState",
     "EgoMotion",
     "EncodedImage",
     "ImageTracks",
     "ImuSample",
+    "InputCheck",
     "MotionHistory",
     "MotionPlan",
     "MotionState",
     "ObjectChanges",
     "PointCloud",
+    "ReleaseRequest",
     "RoadCorridor",
     "SensorView",
     "SensorWeight",

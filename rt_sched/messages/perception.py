@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rt_sched.messages.control import SensorView
+from rt_sched.messages.e2e import E2EHeader
 from rt_sched.messages.sensor import Deskew
 
 
@@ -225,6 +226,7 @@ class TrackedObjects:
     covariances: npt.NDArray[np.float64] | None = None
     weights: tuple[SensorWeight, ...] = ()
     ego_speed_m_s: float | None = None
+    header: E2EHeader | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,3 +247,4 @@ class ObjectChanges:
     changed: TrackedObjects
     created_ids: npt.NDArray[np.int64]
     removed_ids: npt.NDArray[np.int64]
+    header: E2EHeader | None = None

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rt_sched.messages.control import SensorView
+from rt_sched.messages.e2e import E2EHeader
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +42,7 @@ class Situation:
     time_to_collision_sigmas_s: npt.NDArray[np.float64]
     needed_m_s2: npt.NDArray[np.float64]
     views: tuple[SensorView, ...]
+    header: E2EHeader | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,3 +67,4 @@ class MotionPlan:
     times_ns: npt.NDArray[np.int64]
     speed_changes_m_s: npt.NDArray[np.float64]
     views: tuple[SensorView, ...]
+    header: E2EHeader | None = None

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rt_sched.errors import DataError, DeploymentError, RtSchedError
 from rt_sched.messages import canonical_digest
 from rt_sched.messages.control import InputCheck
-from rt_sched.messages.e2e import E2EState, is_protectable
+from rt_sched.messages.e2e import E2EState, is_protectable, without_header
 from rt_sched.model import System, Task
 from rt_sched.ports import JobContext, RecordedMessage, Rejected, Stage
 from rt_sched.runtime.dataflow import Dataflow, Node
@@ -188,6 +188,8 @@ def run_job(
             checks.append(check)
             if check.state is E2EState.ERROR:
                 value, reason = None, f"damaged or not from {guard.source(slot)}"
+            else:
+                value = without_header(value)  # what a stage passes on is its own word, under its own header
         if value is None and port.required:
             return NoData("input", f"{port.name}: {reason}", tuple(checks))
         values[port.name] = value

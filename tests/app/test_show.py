@@ -68,6 +68,8 @@ def test_an_example_is_found_by_its_short_name_and_drawn(tmp_path: Path) -> None
     assert document["name"] == QUAD
     assert drawing.read_text(encoding="utf-8").startswith("<?xml")
     assert document["safety"]["command_deadline_ns"] == 100_000_000
+    assert document["shared_by_paths"]["message_types"] == ["Command", "PointCloud"]
+    assert document["shared_by_paths"]["tasks"] == []
 
 
 def test_a_wrong_file_and_a_wrong_place_are_errors(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_damaged_message_is_never_read(message: Command) -> None:
     assert first == NoData("input", "command: damaged or not from writer.command", first.checks)
     assert isinstance(second, Outputs)
     assert checks([first, second]) == [E2EState.ERROR, E2EState.OK]
-    assert stage.read == [sent(2)]
+    assert stage.read == [plain(2)]
 
 
 @pytest.mark.parametrize("message", DAMAGED)
