@@ -38,7 +38,7 @@ _MAX_PAUSE_S = 0.5
 #: over a second, and of a speed that is still published.
 _SPEED_SIGMA_M_S = 0.5
 _DRIFT_SIGMA_M_S = 0.3
-_UNKNOWN_SIGMA_M_S = 3.0
+_UNKNOWN_SIGMA_M_S = 1.5
 _MAX_SPEED_SIGMA_M_S = 1.0
 
 #: A measurement farther off than so many standard deviations is a mistake, unless it comes so many times in a row.

@@ -69,7 +69,8 @@ class BoxFusion:
             if column not in paired:
                 size = sweep.extents_m[column]
                 face = near_face(sweep.centers_m[column, 0], size[0] / 2.0) or -1
-                found = objects.add(sweep.ends_m(face)[column], self._noise, face, size, boxes.capture_time_ns)
+                end, age_s = sweep.ends_m(face)[column], float(sweep.ages_s[column])
+                found = objects.add(end, self._noise, face, size, boxes.capture_time_ns, age_s)
                 objects.found_by_lidar(found, lidar, boxes.capture_time_ns)
         return sweep
 

@@ -113,7 +113,7 @@ class FrameFusion:
             return
         turn = rotation(-view.turned_rad)
         point, covariance = turn @ foot[0], turn @ foot[1] @ turn.T
-        found = objects.add(point, covariance, -1 if point[0] > 0.0 else 1, size, view.capture_ns)
+        found = objects.add(point, covariance, -1 if point[0] > 0.0 else 1, size, view.capture_ns, view.age_s)
         found.vote(name, score, 1.0)
         found.fill(view.geometry.apparent_height_m(box_px, foot[0]))
         objects.see(found, view.camera, view.capture_ns)

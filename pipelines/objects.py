@@ -157,9 +157,11 @@ class ObjectList:
         for item in self.items:
             item.seen_by.clear()
 
-    def add(self, end_m: Float, covariance: Float, face: int, size_m: Float, capture_ns: int) -> TrackedObject:
-        """A new object whose `face` end lies at `end_m`: float64[2], first captured at `capture_ns`."""
-        self.filter.add(end_m, covariance, _NEW_VELOCITY_SIGMA_M_S, self._common_speed_m_s)
+    def add(
+        self, end_m: Float, covariance: Float, face: int, size_m: Float, capture_ns: int, age_s: float
+    ) -> TrackedObject:
+        """A new object whose `face` end lay at `end_m`: float64[2], `age_s` ago, first captured at `capture_ns`."""
+        self.filter.add(end_m, covariance, _NEW_VELOCITY_SIGMA_M_S, self._common_speed_m_s, age_s)
         item = TrackedObject(self._next_id, face, size_m, capture_ns, capture_ns, capture_ns)
         self._next_id += 1
         self.items.append(item)

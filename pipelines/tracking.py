@@ -66,15 +66,21 @@ class TrackFilter:
         position_covariance: Float,
         velocity_sigma_m_s: tuple[float, float],
         forward_speed_m_s: float = 0.0,
+        age_s: float = 0.0,
     ) -> None:
-        """One more object, its velocity `forward_speed_m_s` along x, give or take `velocity_sigma_m_s` (x, y)."""
-        mean = np.array([[position_m[0], position_m[1], forward_speed_m_s, 0.0, 0.0, 0.0]])
-        covariance = np.zeros((1, STATES, STATES))
-        covariance[0, :2, :2] = position_covariance
-        covariance[0, 2, 2], covariance[0, 3, 3] = velocity_sigma_m_s[0] ** 2, velocity_sigma_m_s[1] ** 2
-        covariance[0, 4, 4] = covariance[0, 5, 5] = min(self._sigma, _NEW_ACCELERATION_M_S2) ** 2
-        self.mean = np.concatenate((self.mean, mean))
-        self.covariance = np.concatenate((self.covariance, covariance))
+        """One more object, where it was `age_s` ago along today's axes.
+
+        Its velocity is `forward_speed_m_s` along x, give or take `velocity_sigma_m_s` (x, y).
+        """
+        mean = np.array([position_m[0], position_m[1], forward_speed_m_s, 0.0, 0.0, 0.0])
+        covariance = np.zeros((STATES, STATES))
+        covariance[:2, :2] = position_covariance
+        covariance[2, 2], covariance[3, 3] = velocity_sigma_m_s[0] ** 2, velocity_sigma_m_s[1] ** 2
+        covariance[4, 4] = covariance[5, 5] = min(self._sigma, _NEW_ACCELERATION_M_S2) ** 2
+        since = _per_axis(self._transition(age_s))
+        mean, covariance = since @ mean, since @ covariance @ since.T
+        self.mean = np.concatenate((self.mean, mean[None]))
+        self.covariance = np.concatenate((self.covariance, covariance[None]))
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
         """Only the objects of `mask`: bool[n]."""
