@@ -76,6 +76,8 @@ def read_outputs(path: Path) -> Outputs:
             if channel.topic.endswith((_DETECTIONS, _OBJECTS)) or schemas[channel.schema_id] == _DECISION
         ]
         for schema, channel, _, message in reader.iter_decoded_messages(topics=wanted):
+            if schema is None:
+                continue
             name = schema.name.removeprefix("vision_msgs/msg/")
             if name == "Detection2DArray":
                 found.detections.append(_detections(message))

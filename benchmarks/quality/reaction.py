@@ -42,17 +42,19 @@ def time_to_collision(truth: Truth, decisions: Sequence[Decision]) -> dict[str, 
 def reaction(truth: Truth, world: World, decisions: Sequence[Decision]) -> dict[str, Any]:
     """When and how firmly was braked, what a car that obeys would have met, and whether all that is right.
 
-    The driver of the modelled car does nothing. From the first emergency on full braking is held to standstill: what
-    the recording shows after that is its own driver's braking.
+    The driver of the modelled car does nothing. From the first emergency on the firmest request so far is held to
+    standstill: what the recording shows after that is its own driver's braking, and no reason to let go.
     """
     wanted = truth.expected
     commands: list[tuple[int, float]] = []
     emergency_ns: int | None = None
     for decision in decisions:
-        commands.append((decision.time_ns - truth.epoch_ns, decision.acceleration_m_s2))
-        if decision.emergency:
-            emergency_ns = decision.time_ns - truth.epoch_ns
-            break
+        time_ns, asked = decision.time_ns - truth.epoch_ns, decision.acceleration_m_s2
+        if decision.emergency and emergency_ns is None:
+            emergency_ns = time_ns
+        if emergency_ns is not None and commands:
+            asked = min(asked, commands[-1][1])
+        commands.append((time_ns, asked))
     braked = next((time_ns for time_ns, asked in commands if asked < -SOFT_M_S2), None)
     hardest = -min((asked for _, asked in commands), default=0.0)
     hazard_ns = wanted["hazard_ns"] or 0
