@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from rt_sched.analysis.fixed_points import Timing
+from rt_sched.analysis.fixed_points import Timing, exact_sum
 from rt_sched.model import ArrivalCurve, Policy, Processor
 from rt_sched.trace.setup import ProcessorRow
 
@@ -57,6 +57,7 @@ class LoadTask:
     `message_activated`: whether messages, not the clock, make its jobs arrive. `rate_hz`: exact, of a timed task; that
     of its stream is rounded up. `sheds`: whether some of its work may be left out by a budget, at a deadline, or
     because an input is missing. `free`: whether nothing but their separation restricts arrivals.
+    `locks`: whether jobs hold resources.
     `blocking`: by sections of less urgent tasks; None where no bound exists, for `unblockable` reason.
     """
 
@@ -85,6 +86,7 @@ class LoadTask:
     rate_hz: Fraction | None = None
     sheds: bool = False
     free: bool = True
+    locks: bool = False
 
     @property
     def cost_ns(self) -> int:
@@ -124,7 +126,7 @@ class ProcessorLoad:
     @property
     def load(self) -> Fraction:
         """Needed share of one core."""
-        return sum((task.load for task in self.tasks), Fraction(0))
+        return exact_sum(task.load for task in self.tasks)
 
     @property
     def switches_mode(self) -> bool:

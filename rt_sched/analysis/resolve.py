@@ -114,6 +114,7 @@ def _load_task(
         message_activated=not row.timed,
         rate_hz=row.rate_hz,
         free=isinstance(task.activation, model.Sporadic),
+        locks=bool(row.sections),
         sheds=row.deadline_action is not DeadlineAction.CONTINUE
         or (row.budget_ns is not None and row.overrun_action is not OverrunAction.LOG)
         or any(given.required for given in task.inputs),

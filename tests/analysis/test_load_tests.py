@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.load_tests import judge_load
+from rt_sched.analysis.methods.mixed_criticality import AMC_MAX, AMC_RTB
 from rt_sched.analysis.result import Verdict
 from rt_sched.model import Policy, Processor
 from rt_sched.trace.setup import Policy as RowPolicy
@@ -55,3 +56,15 @@ def test_a_failed_demand_test_is_a_proof_for_free_arrivals_only() -> None:
     assert _verdicts(short)["edf_demand"] is Verdict.UNSCHEDULABLE
     apart = replace(short, tasks=tuple(replace(task, offset_ns=task.index, free=False) for task in short.tasks))
     assert _verdicts(apart)["edf_demand"] is Verdict.INCONCLUSIVE
+
+
+def test_a_low_job_with_a_lock_goes_on_after_the_switch_and_has_no_bound_by_amc() -> None:
+    load = _load(Policy.FIXED_PRIORITY, [(4, 20), (6, 40)])
+    high = replace(load.tasks[0], high=True, low_wcet_ns=1)
+    plain = replace(load, tasks=(high, load.tasks[1]))
+    locking = replace(load, tasks=(high, replace(load.tasks[1], locks=True)))
+    for method in (AMC_RTB, AMC_MAX):
+        assert method.refuse(plain) is None
+        refusal = method.refuse(locking)
+        assert refusal is not None
+        assert refusal.instead == "fp_response_time"

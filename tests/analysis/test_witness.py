@@ -51,7 +51,7 @@ def test_one_nanosecond_less_than_an_exact_bound_is_missed() -> None:
             met["later job"] += bound.job > 0
     assert met[FP_NAME] > 40
     assert met[OFFSETS_NAME] >= 1
-    assert met["later job"] > 5
+    assert met["later job"] > 0
 
 
 @pytest.mark.parametrize("first", range(3))

@@ -35,6 +35,15 @@ _NO_JITTER = Need(
     ),
     _PLAIN,
 )
+#: The switch ends a LO job only when that has released its locks, so one may end in HI mode.
+_LOW_WITHOUT_LOCKS = Need(
+    lambda load: first_task(
+        load,
+        lambda t: t.locks and not t.high,
+        lambda t: f"LO task {t.name} holds resources, and goes on until it frees them",
+    ),
+    _PLAIN,
+)
 _CONSTRAINED = Need(
     lambda load: first_task(
         load,
@@ -126,6 +135,7 @@ def _method(name: str, source: str, analyse: Callable[[Sequence[DualTiming]], li
         NO_SUSPENSION,
         BOUNDED_BLOCKING,
         ONE_BUDGET,
+        _LOW_WITHOUT_LOCKS,
         _NO_JITTER,
         _CONSTRAINED,
         _DISTINCT,
