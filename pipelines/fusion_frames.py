@@ -108,14 +108,14 @@ class FrameFusion:
     def _start(self, objects: ObjectList, box_px: Float, name: str, score: float, view: _View) -> None:
         """A detection that nothing explains becomes an object, if its score and its range allow."""
         size = np.array(TYPICAL_SIZE_M.get(name, TYPICAL_SIZE_M["car"]))
-        foot = view.geometry.foot_of_box(box_px, size[2], self._limits.ground_z_m)
+        end_px, foot = self._near_end(view, box_px, size)
         if score < self._limits.min_score or foot is None or float(np.linalg.norm(foot[0])) > self._limits.range_m:
             return
         turn = rotation(-view.turned_rad)
         point, covariance = turn @ foot[0], turn @ foot[1] @ turn.T
         found = objects.add(point, covariance, -1 if point[0] > 0.0 else 1, size, view.capture_ns, view.age_s)
         found.vote(name, score, 1.0)
-        found.fill(view.geometry.apparent_height_m(box_px, foot[0]))
+        found.fill(view.geometry.apparent_height_m(end_px, foot[0]))
         objects.see(found, view.camera, view.capture_ns)
         objects.place(found, view.capture_ns)
 
@@ -138,13 +138,23 @@ class FrameFusion:
 
         The lower edges of all its boxes so far tell how high the object is, the box's own height how far it is now.
         """
-        foot = view.geometry.foot_of_box(box_px, found.size_m[2], self._limits.ground_z_m)
+        end_px, foot = self._near_end(view, box_px, found.size_m)
         if foot is None:
             return None
-        found.fill(view.geometry.apparent_height_m(box_px, foot[0]))
-        point, covariance = view.geometry.foot_by_height(box_px, foot[0], found.apparent_height_m)
+        found.fill(view.geometry.apparent_height_m(end_px, foot[0]))
+        point, covariance = view.geometry.foot_by_height(end_px, foot[0], found.apparent_height_m, found.size_m[1])
         turn = rotation(-view.turned_rad)
         return turn @ point, turn @ covariance @ turn.T
+
+    def _near_end(self, view: _View, box_px: Float, size_m: Float) -> tuple[Float, tuple[Float, Float] | None]:
+        """The part of a detection that shows the near end of its object, and where that stands before any turning."""
+        ground_z_m = self._limits.ground_z_m
+        foot = view.geometry.foot_of_box(box_px, size_m[2], ground_z_m)
+        if foot is None:
+            return box_px, None
+        distance = float(np.linalg.norm(foot[0] - view.geometry.position_m[:2]))
+        end_px = view.geometry.near_end(box_px, distance, size_m[1])
+        return end_px, view.geometry.foot_of_box(end_px, size_m[2], ground_z_m)
 
     def _lidar_follows(self, found: TrackedObject, capture_ns: int) -> bool:
         return found.lidar_seen_ns is not None and capture_ns - found.lidar_seen_ns <= self._limits.lidar_timeout_ns

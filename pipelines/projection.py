@@ -16,6 +16,12 @@ Float = npt.NDArray[np.float64]
 #: covers the side of the image on which it leaves.
 _NEAR_M = 0.3
 
+#: Cosine of the largest angle between a camera's axis and the vehicle's at which it sees the ends of what is parallel.
+_ALONG_THE_AXIS = 0.8
+
+#: Detectors do not reach the border of the image exactly: a box this near to it, relative to its size, is cut off.
+_BORDER = 0.03
+
 #: Uncertainty of a detection's foot: of the box's edges relative to its size, and of the camera's pitch.
 _EDGE_SIGMA = 0.05
 _PITCH_SIGMA_RAD = 0.01
@@ -112,11 +118,12 @@ class CameraGeometry:
         """Where the object in an image box stands on flat ground: position float64[2], covariance float64[2, 2].
 
         The box's lower edge gives the range. Its height, compared with the object's `height_m`, gives a second one:
-        the more the two disagree, the less certain is the first. None above the horizon, and for a box that touches
+        the more the two disagree, the less certain is the first. None above the horizon, and for a box that reaches
         the lower edge of the image or one of its sides: it is cut off and does not show the middle of the foot.
         """
         left, top, right, bottom = (float(edge) for edge in box_px)
-        if bottom >= self.height - 1.0 or left <= 1.0 or right >= self.width - 1.0:
+        margin_x, margin_y = _BORDER * self.width, _BORDER * self.height
+        if bottom >= self.height - margin_y or left <= margin_x or right >= self.width - margin_x:
             return None
         middle = (left + right) / 2.0
         sigma_px = math.hypot(_EDGE_SIGMA * (bottom - top), _PITCH_SIGMA_RAD * self.fy, 1.0)
@@ -133,20 +140,39 @@ class CameraGeometry:
         covariance = np.outer(direction, direction) * (along**2 - across**2) + np.eye(2) * across**2
         return point, covariance
 
+    def near_end(self, box_px: Float, distance_m: float, width_m: float) -> Float:
+        """The part of an image box that shows the near end of an object `width_m` wide, parallel to the vehicle.
+
+        Ahead and behind, an object off the vehicle's axis shows a side too, towards where parallel lines meet in the
+        image; its near end is the outer part. A camera that looks sideways gives the box as it is.
+        """
+        forward = self.rotation.T @ np.array([math.copysign(1.0, self.rotation[0, 2]), 0.0, 0.0])
+        if forward[2] < _ALONG_THE_AXIS:
+            return box_px
+        meeting = self.cx + self.fx * forward[0] / forward[2]
+        left, top, right, bottom = (float(edge) for edge in box_px)
+        width = min(width_m * self.fx / max(distance_m, 1e-6), right - left)
+        if left + right > 2.0 * meeting:
+            return np.array([right - width, top, right, bottom])
+        return np.array([left, top, left + width, bottom])
+
     def apparent_height_m(self, box_px: Float, foot_m: Float) -> float:
         """Height of what fills an image box while it stands at `foot_m`: float64[2] on the ground."""
         distance = float(np.linalg.norm(foot_m - self.position_m[:2]))
         return distance * float(box_px[3] - box_px[1]) / self.fy
 
-    def foot_by_height(self, box_px: Float, foot_m: Float, height_m: float) -> tuple[Float, Float]:
+    def foot_by_height(self, box_px: Float, foot_m: Float, height_m: float, width_m: float) -> tuple[Float, Float]:
         """The same foot, moved along its ray to where an object of `height_m` fills the box: position, covariance.
 
-        Says how the distance changes better than the lower edge does, and how far it is no better than `height_m`.
+        Says how the distance changes better than the lower edge does, and how far it is no better than `height_m`. In a
+        box wider than `width_m` it is less certain where across the object stands.
         """
         line = foot_m - self.position_m[:2]
         direction = line / max(float(np.linalg.norm(line)), 1e-6)
         distance = self.fy * height_m / max(float(box_px[3] - box_px[1]), 1.0)
         along = _HEIGHT_SIGMA * distance
-        across = distance * (1.0 + _EDGE_SIGMA * float(box_px[2] - box_px[0])) / self.fx
+        width_px = float(box_px[2] - box_px[0])
+        aslant = max(distance * width_px / self.fx - width_m, 0.0) / 2.0
+        across = math.hypot(distance * (1.0 + _EDGE_SIGMA * width_px) / self.fx, aslant)
         covariance = np.outer(direction, direction) * (along**2 - across**2) + np.eye(2) * across**2
         return self.position_m[:2] + distance * direction, covariance

@@ -28,6 +28,9 @@ _UNKNOWN_CURVATURE_SIGMA_PER_M = 2e-3
 _LEAST_CROSSING_M_S = 1.0
 _CROSSING_SIGMAS = 4.0
 
+#: An object whose near end lies farther behind the bumper than this is not ahead.
+_ALONGSIDE_M = 1.0
+
 #: Farther ahead than this nobody knows where something that crosses will be.
 _CROSSING_HORIZON_S = 3.0
 
@@ -147,8 +150,8 @@ class Understand(StageBase):
         spread = np.sqrt(_sigmas(objects, 1) ** 2 + (0.5 * way**2 * curve_sigma) ** 2 + crossing_sigmas**2)
         inside = self._half_width_m + half_width - np.abs(left)
         in_path = normal_probability(inside / np.maximum(spread, 1e-6))
-        # An object whose far end is behind the bumper is no longer ahead.
-        ahead = way + half_length > self._front_m
+        # What begins well behind the bumper drives or stands alongside.
+        ahead = (way + half_length > self._front_m) & (gaps > -_ALONGSIDE_M)
         rows = np.flatnonzero((inside > 0.0) & ahead & (gaps <= self._range_m))
         # Equal gaps: by identifier, so that the order of the input decides nothing.
         rows = rows[np.lexsort((objects.track_ids[rows], gaps[rows]))]

@@ -147,6 +147,10 @@ def test_what_draws_away_or_lies_beside_or_behind_does_not_count() -> None:
     assert plan(objects((5.0, 0.0, -3.0), (5.0, 3.5, 10.0), (-30.0, 0.0, 10.0))).acceleration_m_s2 == 0.0
 
 
+def test_what_begins_well_behind_the_bumper_stands_alongside() -> None:
+    assert understand(objects((-0.9, 0.5, 1.0), (-1.1, 0.5, 1.0))).track_ids.tolist() == [0]
+
+
 def test_places_along_an_arc_by_hand() -> None:
     # Radius 50 m to the left: after an eighth of a circle the path is at (35.36, 14.64), 39.27 m on.
     x, y = np.array([50 * math.sin(math.pi / 4)]), np.array([50 - 50 * math.cos(math.pi / 4)])

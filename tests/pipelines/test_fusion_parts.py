@@ -116,7 +116,9 @@ def test_the_foot_of_a_detection_and_its_uncertainty() -> None:
 
 
 @pytest.mark.parametrize(
-    "box", [(270, 100, 370, 190), (0, 200, 100, 275), (540, 200, 640, 275), (270, 200, 370, 400)], ids=str
+    "box",
+    [(270, 100, 370, 190), (0, 200, 100, 275), (18, 200, 100, 275), (540, 200, 622, 275), (270, 200, 370, 389)],
+    ids=str,
 )
 def test_a_box_above_the_horizon_or_cut_off_has_no_foot(box: tuple[float, ...]) -> None:
     assert camera().foot_of_box(np.array(box, np.float64), 1.5, 0.0) is None
@@ -241,6 +243,20 @@ def test_a_height_known_tells_the_range_from_the_box() -> None:
     # 75 px of 500 px focal length at 10 m are 1.5 m. The box has grown to 100 px: 7.5 m from the camera at x = 1 m.
     foot = np.array([11.0, 0.0])
     assert camera().apparent_height_m(np.array([270.0, 200.0, 370.0, 275.0]), foot) == pytest.approx(1.5)
-    moved, covariance = camera().foot_by_height(np.array([250.0, 180.0, 390.0, 280.0]), foot, 1.5)
+    box = np.array([250.0, 180.0, 390.0, 280.0])
+    moved, covariance = camera().foot_by_height(box, foot, 1.5, 2.1)
     assert moved == pytest.approx([8.5, 0.0])
-    assert math.sqrt(covariance[0, 0]) == pytest.approx(0.3)
+    assert np.sqrt(np.diag(covariance)) == pytest.approx([0.3, 7.5 * 8.0 / 500.0])
+    # 140 px are 2.1 m there: of a car 1.5 m wide a side shows, and the middle may be 0.3 m off.
+    _, aslant = camera().foot_by_height(box, foot, 1.5, 1.5)
+    assert math.sqrt(aslant[1, 1]) == pytest.approx(math.hypot(0.12, 0.3))
+
+
+def test_the_near_end_is_the_outer_part_of_a_box_that_shows_a_side_too() -> None:
+    # At 10 m, 2 m are 100 px. To the right of straight ahead the near end is on the right, to the left on the left.
+    ahead = camera()
+    assert ahead.near_end(np.array([400.0, 200.0, 560.0, 275.0]), 10.0, 2.0).tolist() == [460, 200, 560, 275]
+    assert ahead.near_end(np.array([80.0, 200.0, 240.0, 275.0]), 10.0, 2.0).tolist() == [80, 200, 180, 275]
+    assert ahead.near_end(np.array([400.0, 200.0, 480.0, 275.0]), 10.0, 2.0).tolist() == [400, 200, 480, 275]
+    sideways = camera(((-1.0, 0.0, 0.0, 1.0), (0.0, 0.0, -1.0, 0.0), (0.0, -1.0, 0.0, 1.5)))
+    assert sideways.near_end(np.array([400.0, 200.0, 560.0, 275.0]), 10.0, 2.0).tolist() == [400, 200, 560, 275]
