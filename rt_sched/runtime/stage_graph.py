@@ -24,8 +24,8 @@ from rt_sched.model import System, Task
 from rt_sched.ports import JobContext, RecordedMessage, Rejected, Stage
 from rt_sched.runtime.dataflow import Dataflow, Node
 from rt_sched.runtime.protection import InputGuard, protected_outputs
+from rt_sched.trace.records import message_of_sample, sample_of
 
-_FIRST_SAMPLE = -2
 _NO_MESSAGE = -1
 
 
@@ -106,7 +106,7 @@ class StageGraph:
 
     def add_sample(self, sample: int, capture_ns: int, message: RecordedMessage) -> None:
         """Makes a delivered sample known; it is decoded when the first job reads it."""
-        self._samples[_FIRST_SAMPLE - sample] = Node(lambda _: self._decoded(message, capture_ns), ())
+        self._samples[message_of_sample(sample)] = Node(lambda _: self._decoded(message, capture_ns), ())
 
     def bind(self, job: int, inputs: npt.NDArray[np.int64], now_ns: int) -> None:
         """Keeps hold of the messages that `job` reads; called at its start."""
@@ -150,7 +150,7 @@ class StageGraph:
         node = self._nodes.get(message)
         if node is None:
             node = self._nodes[message] = self._samples.pop(message)
-            sample = _FIRST_SAMPLE - message
+            sample = sample_of(message)
             self._outbox.append((node, lambda result: FinishedSample(sample, now_ns, result)))
             self._dataflow.submit(node)
         return node
@@ -165,7 +165,8 @@ class StageGraph:
 
 def samples_read(inputs: npt.NDArray[np.int64]) -> list[int]:
     """Rows of the sample table among the message ids that a job read."""
-    return [_FIRST_SAMPLE - int(message) for message in inputs if message <= _FIRST_SAMPLE]
+    rows = sample_of(inputs)
+    return [int(row) for row in rows[rows >= 0]]
 
 
 def run_job(
