@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from rt_sched.analysis.batch import Status, edf_schedulable
-from rt_sched.analysis.fixed_points import NotConverged, Timing
+from rt_sched.analysis.fixed_points import NotConverged, Timing, exact_sum
 from rt_sched.analysis.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.edf import blocked_ns
 from rt_sched.analysis.methods.rows import attained
@@ -46,19 +46,13 @@ def _independent(task: LoadTask) -> bool:
     return alone and not task.throttled_beyond and task.blocking is not None
 
 
-def _sheds(load: ProcessorLoad, task: LoadTask) -> bool:
-    """Whether some of the work of a task may be left out, or may never be asked for."""
-    return task.sheds or task.rate_hz is None or (load.switches_mode and not task.high)
-
-
 def _necessary(load: ProcessorLoad) -> TestResult:
-    needed = sum(
-        (
-            (task.wcet_ns + load.row.switch_ns) * (task.rate_hz or 0) / NS_PER_S
-            for task in load.tasks
-            if not _sheds(load, task)
-        ),
-        Fraction(0),
+    # Work that may be left out, or may never be asked for, does not count.
+    switches = load.switches_mode
+    needed = exact_sum(
+        Fraction((task.wcet_ns + load.row.switch_ns) * (task.rate_hz or 0), NS_PER_S)
+        for task in load.tasks
+        if not (task.sheds or task.rate_hz is None or (switches and not task.high))
     )
     text = f"work that nothing sheds takes {float(needed):.6g} of {load.row.cores}"
     if needed > load.row.cores:

@@ -9,6 +9,7 @@ from rt_sched.analysis.analyze import chosen_methods, processor_result, task_res
 from rt_sched.analysis.critical_runs import critical_run
 from rt_sched.analysis.curves import earliest_arrival_ns, is_subadditive
 from rt_sched.analysis.engine import TaskBound, processor_bounds
+from rt_sched.analysis.fixed_points import exact_sum
 from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.load_tests import judge_load
 from rt_sched.analysis.methods import Method
@@ -16,7 +17,7 @@ from rt_sched.analysis.propagation import MessageStream
 from rt_sched.analysis.resolve import NOMINAL
 from rt_sched.analysis.result import AnalysisReport, Assumption, ModeResult, Verdict, Witness, worst_verdict
 from rt_sched.analysis.witness import first_misses
-from rt_sched.lowering.machine_input import MachineInput
+from rt_sched.lowering.machine_input import LIMIT_NS, MachineInput
 from rt_sched.model import ArrivalCurve, Policy, Processor, SetTask, TaskSet
 from rt_sched.trace.setup import Policy as MachinePolicy
 from rt_sched.trace.setup import ProcessorRow, TaskRow
@@ -26,6 +27,8 @@ from rt_sched.units import NS_PER_S
 _SEPARATIONS, _MOST_JOBS = 20, 50_000
 #: Most tasks for which a run of their own is tried; arrivals of a curve that are written down one after the other.
 _MOST_RUNS, _MOST_ARRIVALS = 64, 1000
+#: Tasks in all runs together.
+_MOST_ROWS = 20_000
 _PROCESSOR = Processor("set", "core", 0, Policy.FIXED_PRIORITY, True)
 
 
@@ -36,8 +39,9 @@ def analyze_task_set(task_set: TaskSet, *, methods: Sequence[str] | None = None)
     """
     load = task_set_load(task_set)
     bounds = task_set_bounds(load, chosen_methods(methods))
-    witnesses = _witnesses(task_set, load, bounds)
     tests = judge_load(load)
+    proven = any(verdict is Verdict.SCHEDULABLE for _, verdict, _ in tests)
+    witnesses = {} if proven else _witnesses(task_set, load, bounds)
     tasks = tuple(task_result(NOMINAL, load, one, witnesses.get(index), tests) for index, one in sorted(bounds.items()))
     overloaded = [verdict for _, verdict, _ in tests if verdict is Verdict.UNSCHEDULABLE]
     verdict = worst_verdict([*(one.verdict for one in tasks), *overloaded])
@@ -79,6 +83,7 @@ def _load_task(index: int, task: SetTask, whole: bool) -> LoadTask:
         region_ns=task.wcet_ns if whole else 1,
         last_region_ns=task.wcet_ns if whole else 1,
         rate_hz=NS_PER_S * stream.rate if may_last else None,
+        free=task.offset_ns is None,
     )
 
 
@@ -109,15 +114,18 @@ def _runs(
 ) -> Iterator[tuple[str, MachineInput]]:
     streams = {task.index: task.streams[0] for task in load.tasks}
     slowest_ns = max((stream.period_ns for stream in streams.values()), default=1)
-    rate = sum((stream.rate for stream in streams.values()), Fraction(0))
+    rate = exact_sum(stream.rate for stream in streams.values())
+    latest_ns = 2 * max((task.jitter_ns + (task.offset_ns or 0) for task in task_set.tasks), default=0)
     free = [task.offset_ns is None and task.curve is None for task in task_set.tasks]
-    for index in wanted[:_MOST_RUNS]:
+    for index in wanted[: max(1, min(_MOST_RUNS, _MOST_ROWS // len(streams)))]:
         one = bounds[index]
         if index in found:
             continue
         reach_ns = 0 if one.bound is None else 4 * (one.bound.value_ns + (one.bound.window_ns or 0))
-        horizon_ns = max(reach_ns, _SEPARATIONS * slowest_ns) + one.task.deadline_ns
-        given = _machine(task_set, load, min(horizon_ns, int(_MOST_JOBS / rate) + 1))
+        horizon_ns = min(max(reach_ns, _SEPARATIONS * slowest_ns) + one.task.deadline_ns, int(_MOST_JOBS / rate) + 1)
+        if horizon_ns + latest_ns > LIMIT_NS:
+            continue
+        given = _machine(task_set, load, horizon_ns)
         how = f"all tasks are released together, where {one.task.name} waits longest"
         yield how, critical_run(given, free, load, one.task, one.bound)
 

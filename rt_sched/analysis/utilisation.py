@@ -12,6 +12,13 @@ from fractions import Fraction
 from rt_sched.analysis.fixed_points import Timing, utilisation
 from rt_sched.errors import AnalysisNotApplicable
 
+#: More tasks are not decided on rationals, whose digits grow with them, but rounded to the safe side.
+MOST_EXACT = 500
+#: The bound of Liu and Layland comes down to ln 2 from above.
+_BELOW_LN_2 = Fraction(6931, 10_000)
+#: A factor that is rounded twice in double precision is off by less than this, as a share.
+_ROUNDING = 1e-15
+
 
 def liu_layland(tasks: Sequence[Timing]) -> bool:
     """Whether U <= n (2^(1/n) - 1), which is enough for rate-monotonic priorities on one preemptive processor.
@@ -20,6 +27,8 @@ def liu_layland(tasks: Sequence[Timing]) -> bool:
     Source: Liu, Layland 1973, theorem 5.
     """
     _require_rate_monotonic(tasks, "the Liu-Layland test")
+    if len(tasks) > MOST_EXACT:
+        return utilisation(tasks) <= _BELOW_LN_2
     return not tasks or (1 + utilisation(tasks) / len(tasks)) ** len(tasks) <= 2
 
 
@@ -29,6 +38,8 @@ def hyperbolic(tasks: Sequence[Timing]) -> bool:
     Source: Bini, Buttazzo, Buttazzo 2003, theorem 1.
     """
     _require_rate_monotonic(tasks, "the hyperbolic test")
+    if len(tasks) > MOST_EXACT:
+        return math.prod(1 + task.wcet_ns / task.period_ns for task in tasks) <= 2 - len(tasks) * _ROUNDING
     return math.prod((1 + Fraction(task.wcet_ns, task.period_ns) for task in tasks), start=Fraction(1)) <= 2
 
 

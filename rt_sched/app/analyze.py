@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from rt_sched.analysis.analyze import analyze
-from rt_sched.analysis.result import AnalysisReport, Bound, ChainResult, ProcessorResult, Quantity, TaskResult
+from rt_sched.analysis.result import (
+    AnalysisReport,
+    Bound,
+    ChainResult,
+    ModeResult,
+    ProcessorResult,
+    Quantity,
+    Refusal,
+    TaskResult,
+)
 from rt_sched.analysis.task_sets import analyze_task_set
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
@@ -37,6 +46,8 @@ __all__ = [
 ANALYSIS_SCHEMA = "rt-sched/analysis/1"
 #: What numbers without a unit may count in.
 UNITS = ("ns", "us", "ms", "s")
+#: Loads with longer denominators are told as a number only.
+_LONGEST = 10**60
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,7 @@ def _elements(plan: Plan) -> dict[str, str]:
 def analysis_document(analysed: Analysed) -> dict[str, Any]:
     """Everything that was found, for `--json`."""
     report = analysed.report
+    assumed = [(one.key, frozenset(one.tasks)) for one in report.assumptions]
     return {
         "schema": ANALYSIS_SCHEMA,
         "system": report.system,
@@ -122,8 +134,8 @@ def analysis_document(analysed: Analysed) -> dict[str, Any]:
         "policy": report.policy,
         "verdict": report.verdict.value,
         "modes": [{"name": mode.name, "verdict": mode.verdict.value} for mode in report.modes],
-        "processors": [_processor(one, analysed) for mode in report.modes for one in mode.processors],
-        "tasks": [_task(one, analysed) for mode in report.modes for one in mode.tasks],
+        "processors": [_processor(one, mode, analysed) for mode in report.modes for one in mode.processors],
+        "tasks": [_task(one, analysed, assumed) for mode in report.modes for one in mode.tasks],
         "chains": [_chain(one) for mode in report.modes for one in mode.chains],
         "assumptions": [
             {"key": one.key, "text": one.text, "tasks": list(one.tasks), "check": one.check}
@@ -140,20 +152,26 @@ def write_document(document: Mapping[str, Any], path: Path) -> None:
         raise DeploymentError(f"{path}: cannot be written ({error.strerror})") from error
 
 
-def _processor(one: ProcessorResult, analysed: Analysed) -> dict[str, Any]:
+def _processor(one: ProcessorResult, mode: ModeResult, analysed: Analysed) -> dict[str, Any]:
     numerator, denominator = one.load
+    refusals = next((task.refusals for task in mode.tasks if task.processor == one.processor), ())
     return {
         "name": one.processor,
         "mode": one.mode,
         "pe": analysed.element_of[one.processor],
         "policy": one.policy,
         "load": numerator / denominator,
-        "load_exact": f"{numerator}/{denominator}",
+        "load_exact": f"{numerator}/{denominator}" if denominator < _LONGEST else None,
+        "refusals": _refusals(refusals),
         "tests": [{"name": name, "verdict": verdict.value, "reason": reason} for name, verdict, reason in one.tests],
     }
 
 
-def _task(one: TaskResult, analysed: Analysed) -> dict[str, Any]:
+def _refusals(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:
+    return [{"method": one.method, "reason": one.reason, "instead": one.instead} for one in refusals]
+
+
+def _task(one: TaskResult, analysed: Analysed, assumed: Sequence[tuple[str, frozenset[str]]]) -> dict[str, Any]:
     bound, witness = one.bound, one.witness
     return {
         "name": one.task,
@@ -171,9 +189,7 @@ def _task(one: TaskResult, analysed: Analysed) -> dict[str, Any]:
         "worst_job": None if bound is None else bound.job,
         "window_ns": None if bound is None else bound.window_ns,
         "terms": terms_rows(bound),
-        "refusals": [
-            {"method": refusal.method, "reason": refusal.reason, "instead": refusal.instead} for refusal in one.refusals
-        ],
+        "refusals": _refusals(one.refusals) if bound is None else [],
         "witness": None
         if witness is None
         else {
@@ -184,7 +200,7 @@ def _task(one: TaskResult, analysed: Analysed) -> dict[str, Any]:
             "finish_ns": witness.finish_ns,
             "horizon_ns": witness.horizon_ns,
         },
-        "assumptions": [one_.key for one_ in analysed.report.assumptions if one.task in one_.tasks],
+        "assumptions": [key for key, tasks in assumed if one.task in tasks],
     }
 
 

@@ -9,6 +9,7 @@ from rt_sched.analysis.fixed_points import NotConverged
 from rt_sched.analysis.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
+    FEW_TASKS,
     NO_SUSPENSION,
     ONE_BUDGET,
     ONE_CORE,
@@ -185,7 +186,7 @@ _NO_SECTIONS = Need(
     lambda load: next((f"task {task.name} is blocked by sections" for task in load.tasks if _locks_ns(task)), None),
     "edf_response_time",
 )
-_NEEDS = (ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)
+_NEEDS = (FEW_TASKS, ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)
 
 FP_CURVES = Method(
     "fp_curve_response_time",

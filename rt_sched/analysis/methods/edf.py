@@ -10,6 +10,7 @@ from rt_sched.analysis.fixed_points import NotConverged, least_fixed_point
 from rt_sched.analysis.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
+    FEW_TASKS,
     NO_SUSPENSION,
     ONE_BUDGET,
     ONE_CORE,
@@ -142,6 +143,6 @@ EDF_RESPONSE_TIME = Method(
     NAME,
     SOURCE,
     (Policy.EDF,),
-    refusal_by(NAME, (ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)),
+    refusal_by(NAME, (FEW_TASKS, ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)),
     _respond,
 )

@@ -7,6 +7,7 @@ from rt_sched.analysis.fixed_points import NotConverged, Timing
 from rt_sched.analysis.load import ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
+    FEW_TASKS,
     NO_SUSPENSION,
     ONE_BUDGET,
     ONE_CORE,
@@ -55,6 +56,6 @@ FIFO_RESPONSE_TIME = Method(
     NAME,
     SOURCE,
     (Policy.FIFO,),
-    refusal_by(NAME, (ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)),
+    refusal_by(NAME, (FEW_TASKS, ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)),
     _respond,
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rt_sched.analysis.batch import Status, fp_response_times
 from rt_sched.analysis.load import ProcessorLoad
 from rt_sched.analysis.methods.method import (
@@ -17,9 +15,9 @@ from rt_sched.analysis.methods.method import (
 )
 from rt_sched.analysis.methods.rows import (
     Row,
+    RowTable,
     arrival_term,
     attained,
-    interference,
     lock_terms,
     own_terms,
     region_term,
@@ -39,7 +37,7 @@ SOURCE = (
 
 def _respond(load: ProcessorLoad) -> list[Found]:
     rows = rows_of(load)
-    regions = [_longest_lower_region_ns(load, task.level) - 1 for task in load.tasks]
+    regions = _longest_lower_regions_ns(load)
     result = fp_response_times(
         [[row.task.cost_ns for row in rows]],
         [[row.stream.period_ns for row in rows]],
@@ -51,12 +49,14 @@ def _respond(load: ProcessorLoad) -> list[Found]:
         release_jitter_ns=[[row.task.release_jitter_ns for row in rows]],
         details=True,
     )
+    table = RowTable(rows)
+    exact = attained(load) and len({task.level for task in load.tasks}) == len(load.tasks)
     found: dict[int, Found] = {}
     for column, row in enumerate(rows):
         status = Status(int(result.status[0, column]))
         if status is Status.OK:
             job, window_ns = int(result.worst_job[0, column]), int(result.worst_window_ns[0, column])
-            one = Found(_bound(load, rows, row, job, window_ns, regions[row.place]))
+            one = Found(_bound(load, table, row, job, window_ns, regions[row.place], exact))
         else:
             one = why_none(status)
         found[row.place] = worse(found.get(row.place), one)
@@ -67,27 +67,32 @@ def _blocked_ns(row: Row) -> int:
     return 0 if row.task.blocking is None else row.task.blocking.total_ns
 
 
-def _longest_lower_region_ns(load: ProcessorLoad, level: int) -> int:
-    return max((task.region_ns for task in load.tasks if task.level > level), default=1)
+def _longest_lower_regions_ns(load: ProcessorLoad) -> list[int]:
+    """For each task 1 ns less than the longest region of the tasks below its level."""
+    found: list[int] = []
+    longest_ns, level, below_ns = 1, None, 1
+    for task in reversed(load.tasks):
+        if task.level != level:
+            level, below_ns = task.level, longest_ns
+        longest_ns = max(longest_ns, task.region_ns)
+        found.append(below_ns - 1)
+    return found[::-1]
 
 
-def _bound(load: ProcessorLoad, rows: Sequence[Row], mine: Row, job: int, window_ns: int, region_ns: int) -> Bound:
+def _bound(
+    load: ProcessorLoad, table: RowTable, mine: Row, job: int, window_ns: int, region_ns: int, exact: bool
+) -> Bound:
     """The bound and its terms for job `job` of the busy period, whose last region begins 1 ns before `window_ns`."""
     task = mine.task
     arrival_ns = max(job * mine.stream.period_ns - mine.jitter_ns, -task.release_jitter_ns)
-    others = [
-        (row.task, row.jobs_within(window_ns)) for row in rows if row.task.level <= task.level and row is not mine
-    ]
-    same = sum(jobs for other, jobs in others if other is task)
+    same, delays = table.up_to_level(mine, window_ns)
     terms = (
         *own_terms(task, job + 1 + same),
-        *interference([(other, jobs) for other, jobs in others if other is not task]),
+        *delays,
         *lock_terms(task),
-        *region_term([other for other in load.tasks if other.level > task.level], region_ns),
+        *region_term((other for other in load.tasks if other.level > task.level), region_ns),
         *arrival_term(arrival_ns),
     )
-    levels = [other.level for other in load.tasks]
-    exact = attained(load) and len(set(levels)) == len(levels)
     return Bound(sum(term.value_ns for term in terms), terms, NAME, SOURCE, exact, job, window_ns)
 
 

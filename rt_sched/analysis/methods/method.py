@@ -70,6 +70,16 @@ NO_CURVES = Need(
     ),
     "fp_curve_response_time, edf_curve_response_time or fifo_curve_response_time",
 )
+#: Methods that try every arrival take too long for very many tasks.
+MOST_TASKS = 1000
+FEW_TASKS = Need(
+    lambda load: (
+        f"{len(load.tasks)} tasks on one core; the method takes at most {MOST_TASKS}"
+        if len(load.tasks) > MOST_TASKS
+        else None
+    ),
+    None,
+)
 #: One core serves the queue.
 ONE_CORE = Need(
     lambda load: None if load.row.cores == 1 else f"{load.row.cores} cores serve one queue",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +48,7 @@ def own_terms(task: LoadTask, jobs: int) -> list[Term]:
 
 
 #: Tasks whose interference has a term each; of more, those that interfere least are put into one.
-MOST_TERMS = 200
+MOST_TERMS = 64
 
 
 def interference(counted: Sequence[tuple[LoadTask, int]]) -> list[Term]:
@@ -111,7 +111,7 @@ def lock_terms(task: LoadTask) -> list[Term]:
     return [] if blocking is None else [Term(TermKind.BLOCKING, part_ns, by) for by, part_ns in blocking.by]
 
 
-def region_term(rows: Sequence[LoadTask], part_ns: int) -> list[Term]:
+def region_term(rows: Iterable[LoadTask], part_ns: int) -> list[Term]:
     """Blocking by a part of a less urgent job that nobody preempts; `part_ns` is the longest such part less 1 ns."""
     if part_ns <= 0:
         return []
