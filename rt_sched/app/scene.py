@@ -79,7 +79,7 @@ def make_scene(request: SceneRequest, progress: Progress) -> dict[str, Any]:
     for path in (target, truth):
         if path.exists() and not request.overwrite:
             raise DeploymentError(f"{path}: exists; overwrite it with --force")
-    wanted = expected(scene, world)
+    wanted = expected(scene, world, duration_s=duration_s)
     conditions = request.conditions or scene.conditions
     partial = truth.with_name(truth.name + ".partial")
     try:

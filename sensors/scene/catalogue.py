@@ -94,16 +94,19 @@ def build_world(
     return world.without(*without)
 
 
-def expected(scene: Scene, world: World) -> dict[str, Any]:
+def expected(scene: Scene, world: World, *, duration_s: float | None = None) -> dict[str, Any]:
     """What the scene asks for, as JSON-ready data, for evaluation.
 
     `hazard_ns`: from then on the danger can be seen; `contact_ns` and `contact_with`: what a driver who does nothing
     from then on runs into; `last_chance_ns`: the latest full braking that avoids it. Each null where there is none.
-    A world from which the danger was removed expects nothing.
+    A world from which the danger was removed expects nothing, and neither does a recording of `duration_s` (the
+    scene's own where not given) that ends before the danger can be seen.
     """
     start_ns = scene.hazard_ns or 0
+    end_ns = round((duration_s or scene.duration_s) * NS_PER_S)
     until_ns = round(scene.duration_s * NS_PER_S) + 5 * NS_PER_S
-    met = None if scene.hazard_ns is None else contact(world, coasting(world.ego.trajectory, start_ns), until_ns)
+    calm = scene.hazard_ns is None or scene.hazard_ns >= end_ns
+    met = None if calm else contact(world, coasting(world.ego.trajectory, start_ns), until_ns)
     reaction = scene.reaction if met is not None else Reaction.NONE
     return {
         "reaction": reaction.value,

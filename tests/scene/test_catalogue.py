@@ -73,6 +73,12 @@ def test_without_the_danger_nothing_is_wanted(worlds: dict[str, World], name: st
     assert len(removed.actors) == len(world.actors) - 1
 
 
+def test_a_recording_that_ends_before_the_danger_wants_nothing(worlds: dict[str, World]) -> None:
+    scene, world = SCENES["hazard"], worlds["hazard"]
+    assert expected(scene, world, duration_s=1.2)["reaction"] == "none"
+    assert expected(scene, world, duration_s=1.3)["reaction"] == "brake"
+
+
 def test_the_last_chance_is_the_last(worlds: dict[str, World]) -> None:
     world, until_ns = worlds["hazard"], 9 * NS_PER_S
     start_ns = SCENES["hazard"].hazard_ns
