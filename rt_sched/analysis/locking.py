@@ -32,11 +32,12 @@ def lock_terms(setup: Setup, active: Sequence[bool], executed_ns: Mapping[int, i
     """Terms of every task, in the order of `setup.tasks`; `executed_ns`: the most that a job of each executes.
 
     Resources of one core that never preempts block nobody, nor do those of a single task as long as they change
-    neither preemption (msrp) nor which jobs may start (SRP).
+    neither preemption (msrp) nor which jobs may start (SRP). Ceilings are those of all tasks, whatever the mode.
     """
     terms = [LockTerms() for _ in setup.tasks]
     users = _users(setup, active)
-    contested = {r for r, tasks in users.items() if _may_block(setup, r, tasks) and not _serial(setup, tasks)}
+    ever = _users(setup, [True] * len(setup.tasks))
+    contested = {r for r, tasks in users.items() if _may_block(setup, r, ever[r]) and not _serial(setup, tasks)}
     for number in range(len(setup.processors)):
         mine = [i for i, task in enumerate(setup.tasks) if task.processor == number and active[i]]
         for index, one in _on_processor(setup, number, mine, contested, users, executed_ns).items():
@@ -106,8 +107,9 @@ def _on_processor(
         return refused(f"{names}: SRP looks at a job when it starts only, so none may suspend itself; use msrp")
     if Protocol.MSRP in protocols:
         return _msrp(setup, number, contested, users, executed_ns)
-    order = _by_urgency(setup, mine)
-    sections = [_sections(setup.tasks[index], here, executed_ns[index]) for index in order]
+    # Tasks that the mode does not have raise ceilings, but hold nothing.
+    order = _by_urgency(setup, [*mine, *_absent_users(setup, number, here, executed_ns)])
+    sections = [_sections(setup.tasks[index], here, executed_ns.get(index, 0)) for index in order]
     if row.policy is Policy.EDF:
         totals = _srp(setup, order, sections)
     elif Protocol.PRIORITY_CEILING in protocols:
@@ -119,7 +121,19 @@ def _on_processor(
     return {
         index: LockTerms(Blocking(total, _by(setup, order, sections, place, total, protocol), by_deadline))
         for place, (index, total) in enumerate(zip(order, totals, strict=True))
+        if index in executed_ns
     }
+
+
+def _absent_users(setup: Setup, number: int, resources: set[int], executed_ns: Mapping[int, int]) -> list[int]:
+    """Tasks of a processor that use one of these in another mode only."""
+    return [
+        index
+        for index, task in enumerate(setup.tasks)
+        if task.processor == number
+        and index not in executed_ns
+        and any(one.resource in resources for one in task.sections)
+    ]
 
 
 def _nest_in_circles(tasks: Sequence[TaskRow], resources: set[int]) -> bool:
@@ -197,9 +211,10 @@ def _by(
     """Who blocks: the one section whose length it is, or under inheritance all lower tasks together."""
     if total_ns == 0:
         return ()
-    lower = [place for place in range(len(order)) if place != own]
+    # Jitter can let any task block; else only those after it do.
+    others = [*range(own + 1, len(order)), *range(own)]
     if protocol is not Protocol.PRIORITY_INHERITANCE:
-        for place in lower:
+        for place in others:
             for section in sections[place]:
                 if section.length_ns == total_ns:
                     where = f"{setup.tasks[order[place]].name} in {setup.resources[section.resource].name}"
@@ -220,15 +235,17 @@ def _msrp(
         list(
             {index for resource in contested for index in users[resource]}
             | {index for index, task in enumerate(setup.tasks) if task.processor == number and index in executed_ns}
+            | set(_absent_users(setup, number, contested, executed_ns))
         ),
     )
     shared = frozenset(r for r in contested if setup.resources[r].protocol is Protocol.MSRP)
     rows = [[one for one in setup.tasks[index].sections if one.resource in contested] for index in everyone]
     sections = [
-        [_section(one, mine, executed_ns[index]) for one in mine] for index, mine in zip(everyone, rows, strict=True)
+        [_section(one, mine, executed_ns.get(index, 0)) for one in mine]
+        for index, mine in zip(everyone, rows, strict=True)
     ]
     runs = [
-        [[_section(i, mine, executed_ns[index]) for i in at_a_stretch(one, mine)] for one in mine]
+        [[_section(i, mine, executed_ns.get(index, 0)) for i in at_a_stretch(one, mine)] for one in mine]
         for index, mine in zip(everyone, rows, strict=True)
     ]
     requests = [Counter(section.resource for section in one) for one in sections]
@@ -239,7 +256,7 @@ def _msrp(
     except AnalysisNotApplicable as error:
         return {index: LockTerms(None, 0, str(error)) for index in everyone if setup.tasks[index].processor == number}
     blocking_ns = {index: one.blocking_ns for index, one in zip(everyone, found, strict=True)}
-    here = [position for position, place in enumerate(places) if place == number]
+    here = [i for i, place in enumerate(places) if place == number and everyone[i] in executed_ns]
     if setup.processors[number].policy is Policy.EDF and any(setup.tasks[everyone[i]].jitter_ns for i in here):
         # Jitter moves a job nearer to its deadline, so that any other may have a later one.
         spins = {r: longest_spin_ns(sections, places, number, r, cores) for r in shared}
