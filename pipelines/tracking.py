@@ -102,9 +102,10 @@ class TrackFilter:
 
     def positions(self, ages_s: Float) -> Float:
         """Where the reference points were `ages_s`: float64[m] ago, float64[n, m, 2], along today's axes."""
-        observe = self._observations(ages_s)
-        past: Float = np.einsum("mij,nj->nmi", observe, self.mean) + self._ego_push(ages_s)
-        return past
+        past: Float = (
+            self._past_shares(ages_s) @ self.mean.reshape(len(self), 1, 3, 2) + self._ego_push(ages_s)[:, None]
+        )
+        return past[:, :, 0]
 
     def distances(self, measured_m: Float, measured_covariance: Float, ages_s: Float) -> tuple[Float, Float]:
         """How far every object is from every measured position: two float64[n, m].
@@ -114,8 +115,10 @@ class TrackFilter:
         `measured_m`: float64[m, 2], taken `ages_s`: float64[m] ago, along today's axes; `measured_covariance`:
         float64[m, 2, 2].
         """
-        observe = self._observations(ages_s)
-        expected = np.einsum("mij,njk,mlk->nmil", observe, self.covariance, observe)
+        shares = self._past_shares(ages_s)[:, 0]
+        pairs = (shares[:, :, None] * shares[:, None, :]).reshape(len(ages_s), 9)
+        blocks = self.covariance.reshape(len(self), 3, 2, 3, 2).transpose(0, 1, 3, 2, 4).reshape(len(self), 9, 4)
+        expected = (pairs @ blocks).reshape(len(self), len(ages_s), 2, 2)
         spread = expected + measured_covariance + self._drift(ages_s)
         off = measured_m[None, :, :] - self.positions(ages_s)
         a, b, c = spread[..., 0, 0], spread[..., 0, 1], spread[..., 1, 1]
@@ -132,7 +135,7 @@ class TrackFilter:
         surprises is taken for less certain than it says: outlines jump when a part of an object comes into view.
         """
         ages_s = np.array([age_s])
-        observe = self._observations(ages_s)[0]
+        observe = _per_axis(np.broadcast_to(self._past_shares(ages_s)[0], (3, 3)))[:2]
         covariance = self.covariance[index]
         noise = measured_covariance + self._drift(ages_s)[0]
         off = measured_m - self._ego_push(ages_s)[0] - observe @ self.mean[index]
@@ -145,9 +148,14 @@ class TrackFilter:
         # Joseph's form stays symmetric and positive under rounding.
         self.covariance[index] = rest @ covariance @ rest.T + gain @ noise @ gain.T
 
-    def _observations(self, ages_s: Float) -> Float:
-        """float64[m, 2, 6]: past positions out of the present state, but for the vehicle's own acceleration."""
-        return np.array([_per_axis(self._transition(-float(age)))[:2] for age in ages_s]).reshape(-1, 2, STATES)
+    def _past_shares(self, ages_s: Float) -> Float:
+        """float64[m, 1, 3]: a past position out of the present position, velocity and acceleration of its axis.
+
+        But for the vehicle's own acceleration.
+        """
+        shares = -ages_s / self._time_s
+        moved = self._time_s**2 * (shares + np.expm1(-shares))
+        return np.stack((np.ones_like(ages_s), -ages_s, moved), axis=1)[:, None]
 
     def _ego_push(self, ages_s: Float) -> Float:
         """float64[m, 2]: what the vehicle's acceleration has changed of relative positions since then."""
@@ -182,4 +190,6 @@ def rotation(angle_rad: float) -> Float:
 
 def _per_axis(block: Float) -> Float:
     """float64[6, 6]: the same 3 x 3 block for x and for y, in the order of the state."""
-    return np.asarray(np.kron(block, np.eye(2)), np.float64)
+    blocks = np.zeros((STATES, STATES))
+    blocks[0::2, 0::2] = blocks[1::2, 1::2] = block
+    return blocks
