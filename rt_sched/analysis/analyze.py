@@ -8,13 +8,11 @@ from fractions import Fraction
 
 from rt_sched import model
 from rt_sched.analysis.assumptions import assumptions_of
-from rt_sched.analysis.chains import chain_results
-from rt_sched.analysis.engine import TaskBound, mode_bounds
-from rt_sched.analysis.fixed_points import exact_sum
-from rt_sched.analysis.load import ProcessorLoad
-from rt_sched.analysis.load_tests import TestResult, judge_load
+from rt_sched.analysis.chains.bounds import chain_results
+from rt_sched.analysis.loads.load import ProcessorLoad
+from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.methods import METHODS, Method
-from rt_sched.analysis.resolve import ModeLoad, mode_loads
+from rt_sched.analysis.methods.load_tests import TestResult, judge_load
 from rt_sched.analysis.result import (
     AnalysisReport,
     ModeResult,
@@ -24,7 +22,9 @@ from rt_sched.analysis.result import (
     Witness,
     worst_verdict,
 )
-from rt_sched.analysis.witness import find_witnesses
+from rt_sched.analysis.system.engine import TaskBound, mode_bounds
+from rt_sched.analysis.system.witness import find_witnesses
+from rt_sched.analysis.theory.fixed_points import exact_sum
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.lowering import check_plan
 from rt_sched.units import format_ns

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.analysis.sets import Bools, Int64s, Load, Sets, group_ends
+from rt_sched.analysis.theory.sets import Bools, Int64s, Load, Sets, group_ends
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.kernels.rta import common, edf_demand, edf_response, fixed_priority
 

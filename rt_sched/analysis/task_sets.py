@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from rt_sched.analysis.analyze import chosen_methods, processor_result, task_result
-from rt_sched.analysis.critical_runs import critical_run
-from rt_sched.analysis.curves import earliest_arrival_ns, is_subadditive
-from rt_sched.analysis.engine import TaskBound, processor_bounds
-from rt_sched.analysis.fixed_points import exact_sum
-from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
-from rt_sched.analysis.load_tests import judge_load
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad, Stream
+from rt_sched.analysis.loads.resolve import NOMINAL
 from rt_sched.analysis.methods import Method
-from rt_sched.analysis.propagation import MessageStream
-from rt_sched.analysis.resolve import NOMINAL
+from rt_sched.analysis.methods.load_tests import judge_load
 from rt_sched.analysis.result import AnalysisReport, Assumption, ModeResult, Verdict, Witness, worst_verdict
-from rt_sched.analysis.witness import first_misses
+from rt_sched.analysis.system.critical_runs import critical_run
+from rt_sched.analysis.system.engine import TaskBound, processor_bounds
+from rt_sched.analysis.system.propagation import MessageStream
+from rt_sched.analysis.system.witness import first_misses
+from rt_sched.analysis.theory.curves import earliest_arrival_ns, is_subadditive
+from rt_sched.analysis.theory.fixed_points import exact_sum
 from rt_sched.lowering.machine_input import LIMIT_NS, MachineInput
 from rt_sched.model import ArrivalCurve, Policy, Processor, SetTask, TaskSet
 from rt_sched.trace.setup import Policy as MachinePolicy

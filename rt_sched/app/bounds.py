@@ -32,9 +32,9 @@ class RunBounds:
 def run_bounds(system: System, plan: Plan, trace: Trace, chains: Sequence[JudgedChain]) -> RunBounds:
     """Bounds of the mode in which the run began, and the trace beside them."""
     from rt_sched.analysis.analyze import analyze_mode
-    from rt_sched.analysis.monitors import monitor
-    from rt_sched.analysis.observed import bounds_end_ns, exceeded_chains, exceeded_responses
-    from rt_sched.analysis.resolve import mode_loads
+    from rt_sched.analysis.loads.resolve import mode_loads
+    from rt_sched.analysis.measured.monitors import monitor
+    from rt_sched.analysis.measured.observed import bounds_end_ns, exceeded_chains, exceeded_responses
 
     load = mode_loads(system, plan)[0]
     mode = analyze_mode(load, search_witnesses=False)

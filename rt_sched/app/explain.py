@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from rt_sched.analysis.analyze import analyze
-from rt_sched.analysis.derivation import Derivation, JobStep, derive
-from rt_sched.analysis.engine import loads_with_arrivals
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
-from rt_sched.analysis.resolve import mode_loads
 from rt_sched.analysis.result import AnalysisReport, TaskResult
+from rt_sched.analysis.system.derivation import Derivation, JobStep, derive
+from rt_sched.analysis.system.engine import loads_with_arrivals
 from rt_sched.analysis.task_sets import analyze_task_set, task_set_load
 from rt_sched.app.analyze import TaskSetRequest, load_and_plan, terms_rows
 from rt_sched.config.problems import unknown

@@ -36,10 +36,10 @@ def with_optimal_levels(system: System, plan: Plan) -> Plan:
     Declared priorities stay first. Jitter of message-activated tasks is taken as it is under `plan`, so the order is
     optimal where arrivals come from the clock, and a proposal elsewhere. With modes the order is that of the first.
     """
-    from rt_sched.analysis.engine import loads_with_arrivals
+    from rt_sched.analysis.loads.priority_assignment import audsley
+    from rt_sched.analysis.loads.resolve import mode_loads
     from rt_sched.analysis.methods import METHODS
-    from rt_sched.analysis.priority_assignment import audsley
-    from rt_sched.analysis.resolve import mode_loads
+    from rt_sched.analysis.system.engine import loads_with_arrivals
 
     levels: dict[int, int] = {}
     for load in loads_with_arrivals(mode_loads(system, plan)[0], METHODS):

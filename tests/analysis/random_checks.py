@@ -12,10 +12,10 @@ import numpy as np
 from random_cases import random_case
 
 from rt_sched.analysis.analyze import analyze
-from rt_sched.analysis.engine import mode_bounds
+from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.methods import METHODS
-from rt_sched.analysis.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.result import TaskResult, Verdict
+from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.lowering import check_plan, lower
 from rt_sched.lowering.machine_input import MachineInput, TaskRow
 from rt_sched.lowering.nominal_samples import nominal_samples

@@ -12,12 +12,12 @@ import pytest
 from chain_systems import Node, chain_system
 
 from rt_sched import model
-from rt_sched.analysis.chain_segments import Segment, Unbounded, segments_of
-from rt_sched.analysis.chains import chain_bound, chain_results, davare_bound
-from rt_sched.analysis.engine import mode_bounds
+from rt_sched.analysis.chains.bounds import chain_bound, chain_results, davare_bound
+from rt_sched.analysis.chains.segments import Segment, Unbounded, segments_of
+from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
-from rt_sched.analysis.resolve import mode_loads
 from rt_sched.analysis.result import Quantity, Verdict
+from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.lowering import lower, nominal_samples
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.planner import make_plan

@@ -14,10 +14,10 @@ import pytest
 from hand_made import bound, element, jobs_of, planned, samples, section, task, worst
 
 from rt_sched.analysis.batch import Status, fp_response_times
-from rt_sched.analysis.engine import mode_bounds
+from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
-from rt_sched.analysis.mixed_criticality import DualTiming, amc_rtb
-from rt_sched.analysis.resolve import mode_loads
+from rt_sched.analysis.system.engine import mode_bounds
+from rt_sched.analysis.theory.mixed_criticality import DualTiming, amc_rtb
 from rt_sched.model import (
     Budget,
     Communication,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import arrays, task_sets
 
 from rt_sched.analysis.batch import Status, edf_response_times, fp_response_times
-from rt_sched.analysis.curves import (
+from rt_sched.analysis.theory.curves import (
     Curves,
     CurveTask,
     arrivals_within,
@@ -21,8 +21,8 @@ from rt_sched.analysis.curves import (
     is_subadditive,
     sporadic_curve,
 )
-from rt_sched.analysis.fifo import fifo_response_times
-from rt_sched.analysis.fixed_points import NotConverged, Timing
+from rt_sched.analysis.theory.fifo import fifo_response_times
+from rt_sched.analysis.theory.fixed_points import NotConverged, Timing
 from rt_sched.model import ArrivalCurve
 
 EXAMPLES = settings(max_examples=50, deadline=None)

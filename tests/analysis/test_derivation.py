@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import task_sets
 
-from rt_sched.analysis.derivation import BESIDE, MOST_JOBS, Derivation, derive
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import TermKind
+from rt_sched.analysis.system.derivation import BESIDE, MOST_JOBS, Derivation, derive
 from rt_sched.analysis.task_sets import task_set_bounds, task_set_load
 from rt_sched.model import ArrivalCurve, Policy, SetTask, TaskSet
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from rt_sched.analysis.batch import Status, edf_response_times, edf_schedulable, fp_response_times, warm_up
-from rt_sched.analysis.fifo import fifo_response_times
-from rt_sched.analysis.fixed_points import Timing
-from rt_sched.analysis.mixed_criticality import DualTiming, amc_max, amc_rtb, static_mixed_criticality
-from rt_sched.analysis.slices import supply_of_slices
-from rt_sched.analysis.suspension import suspending_response_times, suspension_as_blocking
-from rt_sched.analysis.utilisation import hyperbolic, liu_layland
+from rt_sched.analysis.theory.fifo import fifo_response_times
+from rt_sched.analysis.theory.fixed_points import Timing
+from rt_sched.analysis.theory.mixed_criticality import DualTiming, amc_max, amc_rtb, static_mixed_criticality
+from rt_sched.analysis.theory.slices import supply_of_slices
+from rt_sched.analysis.theory.suspension import suspending_response_times, suspension_as_blocking
+from rt_sched.analysis.theory.utilisation import hyperbolic, liu_layland
 from rt_sched.kernels.rta import edf_demand, edf_response, fixed_priority
 
 PRIME = 7919

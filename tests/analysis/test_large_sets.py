@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from rt_sched.analysis.batch import fp_response_times
-from rt_sched.analysis.fixed_points import Timing
 from rt_sched.analysis.methods.method import MOST_TASKS
 from rt_sched.analysis.methods.rows import MOST_TERMS
 from rt_sched.analysis.result import Verdict
 from rt_sched.analysis.task_sets import analyze_task_set
-from rt_sched.analysis.utilisation import MOST_EXACT, hyperbolic, liu_layland
+from rt_sched.analysis.theory.fixed_points import Timing
+from rt_sched.analysis.theory.utilisation import MOST_EXACT, hyperbolic, liu_layland
 from rt_sched.model import ArrivalCurve, Policy, SetTask, TaskSet
 
 EDGE_NS = 2**60

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
-from rt_sched.analysis.load_tests import judge_load
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad, Stream
+from rt_sched.analysis.methods.load_tests import judge_load
 from rt_sched.analysis.methods.mixed_criticality import AMC_MAX, AMC_RTB
 from rt_sched.analysis.result import Verdict
 from rt_sched.model import Policy, Processor

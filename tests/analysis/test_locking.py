@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from rt_sched.analysis.analyze import analyze
-from rt_sched.analysis.locking import LockTerms, lock_terms
-from rt_sched.analysis.resolve import mode_loads
+from rt_sched.analysis.loads.locking import LockTerms, lock_terms
+from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.result import Verdict
 from rt_sched.model import (
     Budget,

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import task_sets
 
-from rt_sched.analysis.blocking import (
+from rt_sched.analysis.theory.blocking import (
     Section,
     ceiling_blocking_ns,
     inheritance_blocking_ns,
@@ -18,13 +18,13 @@ from rt_sched.analysis.blocking import (
     region_blocking_ns,
     srp_blocking_ns,
 )
-from rt_sched.analysis.fifo import fifo_response_times
-from rt_sched.analysis.fixed_points import NotConverged, Timing, least_fixed_point
-from rt_sched.analysis.global_tests import global_edf_response_times, global_fp_response_times
-from rt_sched.analysis.mixed_criticality import DualTiming, amc_max, amc_rtb
-from rt_sched.analysis.slices import Supply, sliced_response_times
-from rt_sched.analysis.suspension import suspending_response_times, suspension_as_blocking
-from rt_sched.analysis.utilisation import edf_load, hyperbolic, liu_layland
+from rt_sched.analysis.theory.fifo import fifo_response_times
+from rt_sched.analysis.theory.fixed_points import NotConverged, Timing, least_fixed_point
+from rt_sched.analysis.theory.global_tests import global_edf_response_times, global_fp_response_times
+from rt_sched.analysis.theory.mixed_criticality import DualTiming, amc_max, amc_rtb
+from rt_sched.analysis.theory.slices import Supply, sliced_response_times
+from rt_sched.analysis.theory.suspension import suspending_response_times, suspension_as_blocking
+from rt_sched.analysis.theory.utilisation import edf_load, hyperbolic, liu_layland
 from rt_sched.errors import AnalysisNotApplicable
 
 EXAMPLES = settings(max_examples=80, deadline=None)

@@ -12,9 +12,9 @@ from chain_systems import Node, chain_system
 from rt_sched import model
 from rt_sched.analysis.analyze import analyze_mode
 from rt_sched.analysis.assumptions import assumptions_of
-from rt_sched.analysis.monitors import first_broken, monitor
-from rt_sched.analysis.observed import bounds_end_ns, exceeded_chains, exceeded_responses
-from rt_sched.analysis.resolve import ModeLoad, mode_loads
+from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
+from rt_sched.analysis.measured.monitors import first_broken, monitor
+from rt_sched.analysis.measured.observed import bounds_end_ns, exceeded_chains, exceeded_responses
 from rt_sched.lowering import lower, nominal_samples
 from rt_sched.planner import make_plan
 from rt_sched.sim import Simulation

@@ -8,9 +8,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from rt_sched.analysis.load import Blocking, LoadTask, ProcessorLoad, Stream
+from rt_sched.analysis.loads.load import Blocking, LoadTask, ProcessorLoad, Stream
+from rt_sched.analysis.loads.priority_assignment import audsley
 from rt_sched.analysis.methods.fixed_priority import FP_RESPONSE_TIME
-from rt_sched.analysis.priority_assignment import audsley
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.model import Policy, Processor
 from rt_sched.trace.setup import Policy as RowPolicy

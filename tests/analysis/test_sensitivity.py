@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 from rt_sched.analysis import analyze
+from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
-from rt_sched.analysis.resolve import mode_loads
 from rt_sched.analysis.result import Verdict
-from rt_sched.analysis.sensitivity import MILLION, sensitivity
+from rt_sched.analysis.system.sensitivity import MILLION, sensitivity
 from rt_sched.model import Device, ExecutionTime, PEKind, Periodic, Policy, ProcessingElement, System, Task
 from rt_sched.planner import make_plan
 

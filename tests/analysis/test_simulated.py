@@ -12,13 +12,13 @@ import pytest
 from textbook import Task, busy_period
 
 from rt_sched.analysis.batch import BatchResult, Status, edf_response_times, edf_schedulable, fp_response_times
-from rt_sched.analysis.blocking import region_blocking_ns
-from rt_sched.analysis.fifo import fifo_response_times
-from rt_sched.analysis.fixed_points import Timing
-from rt_sched.analysis.global_tests import global_edf_response_times, global_fp_response_times
-from rt_sched.analysis.mixed_criticality import DualTiming, amc_max, amc_rtb
-from rt_sched.analysis.slices import sliced_response_times, supply_of_slices
-from rt_sched.analysis.suspension import suspending_response_times
+from rt_sched.analysis.theory.blocking import region_blocking_ns
+from rt_sched.analysis.theory.fifo import fifo_response_times
+from rt_sched.analysis.theory.fixed_points import Timing
+from rt_sched.analysis.theory.global_tests import global_edf_response_times, global_fp_response_times
+from rt_sched.analysis.theory.mixed_criticality import DualTiming, amc_max, amc_rtb
+from rt_sched.analysis.theory.slices import sliced_response_times, supply_of_slices
+from rt_sched.analysis.theory.suspension import suspending_response_times
 from rt_sched.lowering.machine_input import (
     MachineInput,
     OverrunAction,

@@ -10,11 +10,11 @@ import pytest
 from random_cases import random_case
 
 from rt_sched.analysis.analyze import analyze
-from rt_sched.analysis.critical_runs import critical_run
+from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods.fixed_priority import NAME as FP_NAME
 from rt_sched.analysis.methods.offsets import NAME as OFFSETS_NAME
-from rt_sched.analysis.resolve import mode_loads
 from rt_sched.analysis.result import Verdict
+from rt_sched.analysis.system.critical_runs import critical_run
 from rt_sched.lowering import check_plan, lower
 from rt_sched.lowering.nominal_samples import nominal_samples
 from rt_sched.lowering.task_rows import Execution

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.analysis.monitors import monitor
-from rt_sched.analysis.resolve import mode_loads
+from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.measured.monitors import monitor
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.systems import system_for
 from rt_sched.lowering import lower

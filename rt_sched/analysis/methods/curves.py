@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rt_sched.analysis.curves import Curves, CurveTask, Worst, arrivals_within, is_subadditive, sporadic_curve
-from rt_sched.analysis.fixed_points import NotConverged
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
     FEW_TASKS,
@@ -31,6 +29,8 @@ from rt_sched.analysis.methods.rows import (
     worse,
 )
 from rt_sched.analysis.result import Bound, Term
+from rt_sched.analysis.theory.curves import Curves, CurveTask, Worst, arrivals_within, is_subadditive, sporadic_curve
+from rt_sched.analysis.theory.fixed_points import NotConverged
 from rt_sched.model import Policy
 
 

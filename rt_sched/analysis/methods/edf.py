@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from rt_sched.analysis.batch import Status, edf_response_times
-from rt_sched.analysis.fixed_points import NotConverged, least_fixed_point
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
     FEW_TASKS,
@@ -29,6 +28,7 @@ from rt_sched.analysis.methods.rows import (
     worse,
 )
 from rt_sched.analysis.result import Bound, Term, TermKind
+from rt_sched.analysis.theory.fixed_points import NotConverged, least_fixed_point
 from rt_sched.model import Policy
 
 NAME = "edf_response_time"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rt_sched.analysis.fifo import fifo_worst_cases
-from rt_sched.analysis.fixed_points import NotConverged, Timing
-from rt_sched.analysis.load import ProcessorLoad
+from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
     FEW_TASKS,
@@ -17,6 +15,8 @@ from rt_sched.analysis.methods.method import (
 )
 from rt_sched.analysis.methods.rows import Row, arrival_term, interference, own_terms, rows_of, worse
 from rt_sched.analysis.result import Bound
+from rt_sched.analysis.theory.fifo import fifo_worst_cases
+from rt_sched.analysis.theory.fixed_points import NotConverged, Timing
 from rt_sched.model import Policy
 
 NAME = "fifo_response_time"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rt_sched.analysis.batch import Status, fp_response_times
-from rt_sched.analysis.load import ProcessorLoad
+from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
     NO_SUSPENSION,

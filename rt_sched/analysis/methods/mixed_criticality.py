@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
     NO_SUSPENSION,
@@ -17,8 +17,8 @@ from rt_sched.analysis.methods.method import (
     refusal_by,
 )
 from rt_sched.analysis.methods.self_suspension import blocked_each_time_ns
-from rt_sched.analysis.mixed_criticality import AmcResponse, DualTiming, amc_max, amc_rtb, late_jobs
 from rt_sched.analysis.result import Bound, Term, TermKind
+from rt_sched.analysis.theory.mixed_criticality import AmcResponse, DualTiming, amc_max, amc_rtb, late_jobs
 from rt_sched.model import Policy
 
 _PLAIN = "fp_response_time"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rt_sched.analysis.fixed_points import Timing
-from rt_sched.analysis.global_tests import global_edf_response_times, global_fp_response_times
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
     NO_SUSPENSION,
@@ -18,6 +16,8 @@ from rt_sched.analysis.methods.method import (
     refusal_by,
 )
 from rt_sched.analysis.result import Bound, Term, TermKind
+from rt_sched.analysis.theory.fixed_points import Timing
+from rt_sched.analysis.theory.global_tests import global_edf_response_times, global_fp_response_times
 from rt_sched.model import Policy
 
 _PARTITION = "placing every task on one core"

@@ -13,7 +13,7 @@ from math import gcd, lcm
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import ONE_BUDGET, Found, Method, Need, first_task, refusal_by
 from rt_sched.analysis.result import Bound, Term, TermKind
 from rt_sched.lowering.machine_input import MachineInput, TaskRow

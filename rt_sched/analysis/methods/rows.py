@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rt_sched.analysis.batch import Status
-from rt_sched.analysis.load import LoadTask, ProcessorLoad, Stream
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.methods.method import Found
 from rt_sched.analysis.result import Term, TermKind
 from rt_sched.units import NS_PER_S

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.edf import EDF_RESPONSE_TIME
 from rt_sched.analysis.methods.fifo import FIFO_RESPONSE_TIME
 from rt_sched.analysis.methods.fixed_priority import FP_RESPONSE_TIME
@@ -21,7 +21,7 @@ from rt_sched.analysis.methods.method import (
 )
 from rt_sched.analysis.methods.rows import interference, own_terms
 from rt_sched.analysis.result import Bound, Term, TermKind
-from rt_sched.analysis.suspension import SuspendedCase, suspending_worst_cases
+from rt_sched.analysis.theory.suspension import SuspendedCase, suspending_worst_cases
 from rt_sched.model import Policy
 
 _COUNTED = "self_suspension"

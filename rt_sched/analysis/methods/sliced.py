@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from rt_sched.analysis.fixed_points import NotConverged, Timing
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
     NO_SUSPENSION,
@@ -17,7 +16,8 @@ from rt_sched.analysis.methods.method import (
 )
 from rt_sched.analysis.methods.rows import arrival_term, interference, own_terms
 from rt_sched.analysis.result import Bound, Term, TermKind
-from rt_sched.analysis.slices import SlicedCase, Supply, sliced_worst_case
+from rt_sched.analysis.theory.fixed_points import NotConverged, Timing
+from rt_sched.analysis.theory.slices import SlicedCase, Supply, sliced_worst_case
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.model import Policy
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from rt_sched.analysis.curves import Curves, CurveTask, arrivals_within
-from rt_sched.analysis.fixed_points import HORIZON_NS
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.curves import curve_task
 from rt_sched.analysis.methods.rows import Row, rows_of
 from rt_sched.analysis.result import Bound, TermKind
+from rt_sched.analysis.theory.curves import Curves, CurveTask, arrivals_within
+from rt_sched.analysis.theory.fixed_points import HORIZON_NS
 from rt_sched.model import Policy
 
 #: Jobs or arrivals that are followed, iterations of one window that are kept, and arrivals shown beside the worst.

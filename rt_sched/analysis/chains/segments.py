@@ -8,10 +8,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 from rt_sched import model
-from rt_sched.analysis.engine import TaskBound, outputs_of
-from rt_sched.analysis.propagation import Streams, edge_streams, sensor_gap_ns, sensor_streams
-from rt_sched.analysis.resolve import ModeLoad
+from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Term, TermKind
+from rt_sched.analysis.system.engine import TaskBound, outputs_of
+from rt_sched.analysis.system.propagation import Streams, edge_streams, sensor_gap_ns, sensor_streams
 from rt_sched.errors import RtSchedError
 from rt_sched.lowering.machine_input import Role
 from rt_sched.trace.setup import EdgeRow, OverrunAction, Policy, TaskRow

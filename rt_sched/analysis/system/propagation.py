@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from rt_sched import model
-from rt_sched.analysis.fifo import fifo_response_times
-from rt_sched.analysis.fixed_points import NotConverged, Timing
-from rt_sched.analysis.load import LoadTask, Stream
-from rt_sched.analysis.resolve import ModeLoad
+from rt_sched.analysis.loads.load import LoadTask, Stream
+from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.theory.fifo import fifo_response_times
+from rt_sched.analysis.theory.fixed_points import NotConverged, Timing
 from rt_sched.lowering.machine_input import Role
 from rt_sched.trace.setup import EdgeRow
 from rt_sched.units import NS_PER_S, ceil_int, floor_int

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from rt_sched import model
-from rt_sched.analysis.load import Blocking, LoadTask, ProcessorLoad, Stream
-from rt_sched.analysis.locking import LockTerms, at_a_stretch, lock_terms
+from rt_sched.analysis.loads.load import Blocking, LoadTask, ProcessorLoad, Stream
+from rt_sched.analysis.loads.locking import LockTerms, at_a_stretch, lock_terms
 from rt_sched.lowering import lower
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.trace.records import SampleTable

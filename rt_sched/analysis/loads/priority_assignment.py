@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rt_sched.analysis.batch import Status, fp_response_times
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.errors import AnalysisNotApplicable
 
 

@@ -17,7 +17,7 @@ from heapq import merge
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.analysis.fixed_points import HORIZON_NS, NotConverged
+from rt_sched.analysis.theory.fixed_points import HORIZON_NS, NotConverged
 from rt_sched.model import ArrivalCurve
 
 Int64s = npt.NDArray[np.int64]

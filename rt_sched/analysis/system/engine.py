@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rt_sched.analysis.fixed_points import HORIZON_NS
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import Found, Method
-from rt_sched.analysis.propagation import (
+from rt_sched.analysis.result import Bound, Refusal
+from rt_sched.analysis.system.propagation import (
     MessageStream,
     Streams,
     activations,
@@ -21,8 +22,7 @@ from rt_sched.analysis.propagation import (
     clock_stream,
     sensor_streams,
 )
-from rt_sched.analysis.resolve import ModeLoad
-from rt_sched.analysis.result import Bound, Refusal
+from rt_sched.analysis.theory.fixed_points import HORIZON_NS
 
 #: Rounds over all processors before arrivals count as not settling.
 MOST_ROUNDS = 1000

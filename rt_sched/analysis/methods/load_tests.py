@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from rt_sched.analysis.batch import Status, edf_schedulable
-from rt_sched.analysis.fixed_points import NotConverged, Timing, exact_sum
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods.edf import blocked_ns
 from rt_sched.analysis.methods.rows import attained
 from rt_sched.analysis.result import Verdict
-from rt_sched.analysis.utilisation import edf_load, hyperbolic, liu_layland
+from rt_sched.analysis.theory.fixed_points import NotConverged, Timing, exact_sum
+from rt_sched.analysis.theory.utilisation import edf_load, hyperbolic, liu_layland
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.model import Policy
 from rt_sched.units import NS_PER_S

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from rt_sched.analysis.engine import mode_bounds
-from rt_sched.analysis.load import Blocking, LoadTask
+from rt_sched.analysis.loads.load import Blocking, LoadTask
+from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import Method
-from rt_sched.analysis.resolve import ModeLoad
+from rt_sched.analysis.system.engine import mode_bounds
 
 #: Scaling factors are found as whole parts of a million.
 MILLION = 10**6

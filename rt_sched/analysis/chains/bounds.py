@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rt_sched import model
-from rt_sched.analysis.chain_phases import Grid, phased_waits
-from rt_sched.analysis.chain_segments import Segment, Unbounded, segments_of
-from rt_sched.analysis.engine import TaskBound
-from rt_sched.analysis.resolve import ModeLoad
+from rt_sched.analysis.chains.phases import Grid, phased_waits
+from rt_sched.analysis.chains.segments import Segment, Unbounded, segments_of
+from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Bound, ChainResult, Quantity, Term, TermKind, Verdict
+from rt_sched.analysis.system.engine import TaskBound
 
 DAVARE = "chain_sum"
 DAVARE_SOURCE = "Davare, Zhu, Di Natale, Pinello, Kanajan, Sangiovanni-Vincentelli 2007"

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rt_sched.analysis.fixed_points import Timing, utilisation
+from rt_sched.analysis.theory.fixed_points import Timing, utilisation
 from rt_sched.errors import AnalysisNotApplicable
 
 #: More tasks are not decided on rationals, whose digits grow with them, but rounded to the safe side.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rt_sched.analysis.fixed_points import Timing, busy_period_ns
+from rt_sched.analysis.theory.fixed_points import Timing, busy_period_ns
 
 
 def fifo_response_times(tasks: Sequence[Timing]) -> list[int]:

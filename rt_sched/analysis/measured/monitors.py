@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from rt_sched import model
-from rt_sched.analysis.load import LoadTask
-from rt_sched.analysis.propagation import sensor_gap_ns, sensor_streams
-from rt_sched.analysis.resolve import ModeLoad
+from rt_sched.analysis.loads.load import LoadTask
+from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.system.propagation import sensor_gap_ns, sensor_streams
 from rt_sched.trace.records import DropReason, EventKind, Int64s, JobStatus, Trace
 from rt_sched.units import NS_PER_S, ceil_int
 
@@ -21,7 +21,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """`who` (task, sensor, link or edge) had `value_ns` where `limit_ns` was assumed; `number`: of the job or sample."""
+    """`who` (task, sensor, link, edge) had `value_ns` where `limit_ns` was assumed; `number`: of the job or sample."""
 
     who: str
     number: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rt_sched.analysis.fixed_points import fixed_point_within
+from rt_sched.analysis.theory.fixed_points import fixed_point_within
 from rt_sched.errors import AnalysisNotApplicable
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rt_sched.analysis.fixed_points import Timing, fixed_point_within, require_constrained
+from rt_sched.analysis.theory.fixed_points import Timing, fixed_point_within, require_constrained
 from rt_sched.errors import AnalysisNotApplicable
 
 #: Rounds over all tasks in which slacks may still improve bounds under EDF.

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from rt_sched import model
-from rt_sched.analysis.critical_runs import critical_run
-from rt_sched.analysis.engine import TaskBound
-from rt_sched.analysis.load import ProcessorLoad
+from rt_sched.analysis.loads.load import ProcessorLoad
+from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods.offsets import MOST_CYCLES, OFFSET_SIMULATION, hyperperiod_ns
-from rt_sched.analysis.resolve import ModeLoad
 from rt_sched.analysis.result import Witness
+from rt_sched.analysis.system.critical_runs import critical_run
+from rt_sched.analysis.system.engine import TaskBound
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.nominal_samples import nominal_samples

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from rt_sched.analysis.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.result import Bound, TermKind
 from rt_sched.lowering.machine_input import MachineInput, TaskRow
 from rt_sched.model import Policy

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rt_sched.analysis.blocking import (
+from rt_sched.analysis.loads.load import Blocking
+from rt_sched.analysis.theory.blocking import (
     Section,
     ceiling_blocking_ns,
     inheritance_blocking_ns,
@@ -14,7 +15,6 @@ from rt_sched.analysis.blocking import (
     msrp_terms,
     srp_blocking_ns,
 )
-from rt_sched.analysis.load import Blocking
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.trace.setup import Policy, Protocol, SectionRow, Setup, TaskRow
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
-from rt_sched.analysis.fixed_points import NotConverged, Timing, least_fixed_point, utilisation
+from rt_sched.analysis.theory.fixed_points import NotConverged, Timing, least_fixed_point, utilisation
 from rt_sched.errors import AnalysisNotApplicable
 
 

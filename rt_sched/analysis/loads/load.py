@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from rt_sched.analysis.fixed_points import Timing, exact_sum
+from rt_sched.analysis.theory.fixed_points import Timing, exact_sum
 from rt_sched.model import ArrivalCurve, Policy, Processor
 from rt_sched.trace.setup import ProcessorRow
 

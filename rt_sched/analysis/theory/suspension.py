@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from rt_sched.analysis.fixed_points import Timing, fixed_point_within, require_constrained
+from rt_sched.analysis.theory.fixed_points import Timing, fixed_point_within, require_constrained
 
 #: Suspending tasks above a level for which every choice is tried.
 _MOST_CHOICES = 10

@@ -1,0 +1,1 @@
+"""Reaction time and data age of cause-effect chains."""

@@ -1,0 +1,1 @@
+"""What each processor carries in a mode: its tasks with their costs, arrivals, sections and blocking."""

@@ -1,0 +1,1 @@
+"""What a run showed, held against its bounds and their assumptions."""
