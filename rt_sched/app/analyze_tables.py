@@ -19,7 +19,7 @@ _BAR = 20
 #: Rows that a table of one mode shows; the rest, those with most slack, are counted.
 _MOST_ROWS = 400
 #: Times that are larger are shown in the next unit.
-_MOST_SHOWN = 100_000
+_MOST_SHOWN = 10_000
 
 
 def print_analysis(document: Row, console: Console) -> None:
@@ -86,7 +86,7 @@ def _slack(task: Row) -> float:
 
 
 def _unit(tasks: Sequence[Row]) -> tuple[str, int]:
-    """The unit in which the longest deadline has at most five digits before the point, and digits after it."""
+    """The unit in which the longest deadline has at most four digits before the point, and digits after it."""
     longest_ns = max((task["deadline_ns"] for task in tasks), default=0)
     for unit, digits in (("ns", 0), ("us", 3), ("ms", 3)):
         if longest_ns < _MOST_SHOWN * TIME_UNITS[unit]:
