@@ -66,6 +66,6 @@ def needed_deceleration(
     stopping = speed_m_s**2 / (2.0 * (way + ahead_m_s**2 / (2.0 * deceleration)))
     moving = deceleration + steady
     # Braking at `moving`, the vehicle is as slow as the object after this time; if that still moves then, it decides.
-    meets_s = np.divide(2.0 * way, closing, out=np.full_like(way, np.inf), where=closing > 0.0)
+    meets_s = np.divide(2.0 * way, closing, out=np.full_like(way, np.inf), where=closing > 1e-6)
     still_moves = brakes & (meets_s <= ahead_m_s / deceleration)
     return np.where(brakes, np.where(still_moves, moving, stopping), steady)

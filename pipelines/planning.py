@@ -16,6 +16,9 @@ from rt_sched.units import NS_PER_MS, NS_PER_S
 
 Float = npt.NDArray[np.float64]
 
+#: What surely closes in no faster than this is no emergency.
+_LEAST_CLOSING_M_S = 1e-3
+
 #: Steps of the speed profile.
 _STEP_NS = 100 * NS_PER_MS
 _STEPS = 30
@@ -129,7 +132,7 @@ class Plan(StageBase):
     def _urgent(self, situation: Situation) -> npt.NDArray[np.bool_]:
         """Which objects call for emergency braking even when noise has made them look too dangerous."""
         closing = situation.closing_m_s - self._sigmas * situation.closing_sigmas_m_s
-        closes = np.isfinite(situation.times_to_collision_s) & (closing > 0.0)
+        closes = np.isfinite(situation.times_to_collision_s) & (closing > _LEAST_CLOSING_M_S)
         ttc = np.divide(situation.gaps_m, closing, out=np.full_like(closing, np.inf), where=closes)
         hard = closes & (situation.needed_m_s2 >= self._needed_m_s2)
         sure = (situation.in_path >= self._in_path) & (situation.closing_sigmas_m_s <= self._closing_sigma_m_s)

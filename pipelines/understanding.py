@@ -190,5 +190,5 @@ def _uncertainty(objects: TrackedObjects, rows: npt.NDArray[np.int64]) -> tuple[
         felt = np.maximum(-objects.accelerations_m_s2[rows, 0], 0.0)
         noise = _sigmas(objects, 4)[rows]
         # The share of the variance that is no noise: little counts where the noise is as large.
-        braking = felt * np.divide(felt**2, felt**2 + noise**2, out=np.zeros_like(felt), where=felt > 0.0)
+        braking = felt * np.divide(felt**2, felt**2 + noise**2, out=np.zeros_like(felt), where=felt > 1e-6)
     return _sigmas(objects, 0)[rows], _sigmas(objects, 2)[rows], braking
