@@ -61,7 +61,7 @@ def needed_deceleration(
     if speed_m_s is None or speed_m_s <= 0.0:
         return steady
     ahead_m_s = np.maximum(speed_m_s - closing_m_s, 0.0)
-    brakes = (braking_m_s2 > 0.0) & (ahead_m_s > 0.0)
+    brakes = (braking_m_s2 > 1e-6) & (ahead_m_s > 0.0)
     deceleration = np.where(brakes, braking_m_s2, 1.0)
     stopping = speed_m_s**2 / (2.0 * (way + ahead_m_s**2 / (2.0 * deceleration)))
     moving = deceleration + steady

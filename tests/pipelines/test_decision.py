@@ -27,6 +27,8 @@ from rt_sched.messages import (
 )
 from rt_sched.ports import JobContext, SensorDescription, StageContext
 
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
 MS = 1_000_000
 VIEWS = (SensorView("front", 90 * MS), SensorView("imu", 99 * MS), SensorView("top", 50 * MS))
 SENSORS = {
