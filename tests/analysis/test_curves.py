@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +15,9 @@ from hypothesis import strategies as st
 from strategies import arrays, task_sets
 
 from rt_sched.analysis.batch import Status, edf_response_times, fp_response_times
+from rt_sched.analysis.loads.load import Stream
+from rt_sched.analysis.methods import METHODS
+from rt_sched.analysis.task_sets import task_set_load
 from rt_sched.analysis.theory.curves import (
     Curves,
     CurveTask,
@@ -23,10 +28,11 @@ from rt_sched.analysis.theory.curves import (
 )
 from rt_sched.analysis.theory.fifo import fifo_response_times
 from rt_sched.analysis.theory.fixed_points import NotConverged, Timing
-from rt_sched.model import ArrivalCurve
+from rt_sched.model import ArrivalCurve, Policy, SetTask, TaskSet
 
 EXAMPLES = settings(max_examples=50, deadline=None)
 FAR = 150
+POLICIES = {Policy.FIXED_PRIORITY: "fp", Policy.EDF: "edf", Policy.FIFO: "fifo"}
 
 
 @st.composite
@@ -275,7 +281,44 @@ def test_what_could_overflow_is_refused(task: CurveTask) -> None:
 
 
 def test_a_window_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rt_sched.analysis.curves.MOST_PIECES", 20_000)
+    monkeypatch.setattr("rt_sched.analysis.theory.curves.MOST_PIECES", 20_000)
     tasks = [CurveTask(sporadic_curve(10**6), 10**6 - 1, 10**6), CurveTask(sporadic_curve(10**9), 1000, 10**9, 1)]
     with pytest.raises(NotConverged, match="did not end within the limits"):
         Curves(tasks).fixed_priority(1, 0)
+
+
+@EXAMPLES
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(1, 6), st.integers(8, 30), st.integers(0, 40), st.integers(0, 20)), min_size=1, max_size=3
+    ),
+    policy=st.sampled_from(list(POLICIES)),
+    preemptive=st.booleans(),
+)
+def test_late_arrivals_count_alike_in_all_methods(
+    rows: list[tuple[int, int, int, int]], policy: Policy, preemptive: bool
+) -> None:
+    """Arrivals that messages delay, with jitter of the release on top: responses count from the arrival as it was."""
+    assume(sum(Fraction(c, t) for c, t, _, _ in rows) < 1)
+    tasks = tuple(
+        SetTask(f"t{i}", c, 50 + 7 * i, c, level=i, separation_ns=t, jitter_ns=j) for i, (c, t, _, j) in enumerate(rows)
+    )
+    load = task_set_load(TaskSet("late", policy, preemptive, tasks))
+    plain, curved = (
+        replace(
+            load,
+            tasks=tuple(
+                replace(task, streams=(Stream(t, late, curve(t)),))
+                for task, (_, t, late, _) in zip(load.tasks, rows, strict=True)
+            ),
+        )
+        for curve in (lambda t: None, sporadic_curve)
+    )
+    methods = {method.name: method for method in METHODS}
+    prefix = POLICIES[policy]
+    first = methods[f"{prefix}_response_time"].respond(plain)
+    second = methods[f"{prefix}_curve_response_time"].respond(curved)
+    for one, other in zip(first, second, strict=True):
+        assert one.bound is not None
+        assert other.bound is not None
+        assert one.bound.value_ns == other.bound.value_ns

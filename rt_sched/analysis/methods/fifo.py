@@ -29,7 +29,7 @@ def _respond(load: ProcessorLoad) -> list[Found]:
         return [Found(None, "the processor is asked for more than it has", unbounded=True) for _ in load.tasks]
     timings = [Timing(row.task.cost_ns, row.stream.period_ns, row.task.deadline_ns, row.jitter_ns) for row in rows]
     try:
-        worst = fifo_worst_cases(timings)
+        worst = fifo_worst_cases(timings, [row.stream.jitter_ns for row in rows])
     except NotConverged as error:
         return [Found(None, str(error)) for _ in load.tasks]
     found: dict[int, Found] = {}
@@ -40,7 +40,7 @@ def _respond(load: ProcessorLoad) -> list[Found]:
 
 def _bound(rows: list[Row], mine: Row, release_ns: int, done_ns: int) -> Bound:
     """The job released `release_ns` after the begin of a busy period ends when all released up to then is done."""
-    own_jobs = release_ns // mine.stream.period_ns + 1
+    own_jobs = (release_ns + mine.stream.jitter_ns) // mine.stream.period_ns + 1
     counted = [(row.task, row.jobs_within(release_ns + 1)) for row in rows if row is not mine]
     same = sum(jobs for other, jobs in counted if other is mine.task)
     terms = (

@@ -25,32 +25,37 @@ def fifo_response_times(tasks: Sequence[Timing]) -> list[int]:
     ]
 
 
-def fifo_worst_cases(tasks: Sequence[Timing]) -> list[tuple[int, int]]:
-    """For each task the release and the end of its worst job, counted from the begin of a busy period."""
+def fifo_worst_cases(tasks: Sequence[Timing], arrival_jitter_ns: Sequence[int] | None = None) -> list[tuple[int, int]]:
+    """For each task the release and the end of its worst job, counted from the begin of a busy period.
+
+    `arrival_jitter_ns`: the part of each task's jitter by which arrivals themselves are late, from where responses
+    count; by default 0. A job that is on time may follow one that was not.
+    """
     length_ns = busy_period_ns(tasks)
-    return [_worst(own, tasks, length_ns) for own in range(len(tasks))]
+    behind = [0] * len(tasks) if arrival_jitter_ns is None else arrival_jitter_ns
+    return [_worst(own, tasks, behind[own], length_ns) for own in range(len(tasks))]
 
 
-def _worst(own: int, tasks: Sequence[Timing], length_ns: int) -> tuple[int, int]:
+def _worst(own: int, tasks: Sequence[Timing], behind_ns: int, length_ns: int) -> tuple[int, int]:
     mine = tasks[own]
     worst_ns, worst = 0, (0, mine.wcet_ns)
-    release_ns = _last_step(own, tasks, length_ns - 1)
+    release_ns = _last_step(own, tasks, behind_ns, length_ns - 1)
     while release_ns >= 0:
-        done_ns = (release_ns // mine.period_ns + 1) * mine.wcet_ns + sum(
+        done_ns = ((release_ns + behind_ns) // mine.period_ns + 1) * mine.wcet_ns + sum(
             task.releases(release_ns + 1) * task.wcet_ns for position, task in enumerate(tasks) if position != own
         )
         if done_ns - release_ns > worst_ns:
             worst_ns, worst = done_ns - release_ns, (release_ns, done_ns)
-        release_ns = _last_step(own, tasks, min(release_ns, done_ns - worst_ns) - 1)
+        release_ns = _last_step(own, tasks, behind_ns, min(release_ns, done_ns - worst_ns) - 1)
     return worst
 
 
-def _last_step(own: int, tasks: Sequence[Timing], at_most_ns: int) -> int:
+def _last_step(own: int, tasks: Sequence[Timing], behind_ns: int, at_most_ns: int) -> int:
     """Latest instant up to `at_most_ns`, 0 or later, at which the work released so far grows; -1 for none."""
     if at_most_ns < 0:
         return -1
     last_ns = 0
     for position, task in enumerate(tasks):
-        jitter_ns = 0 if position == own else task.jitter_ns
+        jitter_ns = behind_ns if position == own else task.jitter_ns
         last_ns = max(last_ns, (at_most_ns + jitter_ns) // task.period_ns * task.period_ns - jitter_ns)
     return last_ns
