@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rt_sched.errors import DeploymentError
-from rt_sched.messages.control import Command, SensorView
+from rt_sched.messages.control import Command
 from rt_sched.messages.sensor import PointCloud
 from rt_sched.ports.stage import JobContext, Rejected, StageBase, StageContext
-from rt_sched.units import NS_PER_MS, NS_PER_S
+from rt_sched.units import NS_PER_S
+from safety.command_sequence import MAX_PAUSE_NS, CommandSequence
 from safety.corridor import SIGHT_M, Corridor, look_ahead
 from safety.parameters import checked
 
@@ -29,9 +30,8 @@ MAX_CLOSING_M_S = 70.0
 #: Two successive closing speeds further apart than this stem from a change of the nearest thing or from its outline.
 MAX_CLOSING_STEP_M_S = 8.0
 
-#: Sweeps that stand for one closing speed, and the longest pause between two of them.
+#: Sweeps that stand for one closing speed.
 SWEEPS = 3
-MAX_PAUSE_NS = 500 * NS_PER_MS
 
 #: Way left for braking is taken to be at least this: creeping up to something is no emergency.
 LEAST_WAY_M = 0.5
@@ -106,8 +106,7 @@ class LidarCorridor(StageBase):
         self._lidar = lidar or "lidar"
         self._pose: npt.NDArray[np.float64] | None = None
         self._history: list[tuple[int, float]] = []
-        self._last: Command | None = None
-        self._counter = 0
+        self._commands = CommandSequence(self._release_m_s3, "sweep")
 
     def start(self, context: StageContext) -> None:
         lidars = sorted(name for name, sensor in context.sensors.items() if sensor.kind == "lidar")
@@ -124,14 +123,13 @@ class LidarCorridor(StageBase):
         pose = None if sensor is None else sensor.sensor_to_vehicle
         self._pose = None if pose is None else np.array(pose, dtype=np.float64)
         self._history = []
-        self._last = None
-        self._counter = 0
+        self._commands = CommandSequence(self._release_m_s3, "sweep")
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         sweep: PointCloud | None = inputs.get("points")
         if sweep is None:
             raise Rejected("no sweep to decide on")
-        self._check_order(sweep.capture_time_ns)
+        self._commands.check_order(sweep.capture_time_ns)
         xyz_m = np.asarray(sweep.xyz_m)
         if xyz_m.ndim != 2 or xyz_m.shape[1] != 3 or xyz_m.dtype.kind != "f":
             raise Rejected(f"coordinates {xyz_m.dtype}{list(xyz_m.shape)}, expected float[n, 3]")
@@ -143,39 +141,10 @@ class LidarCorridor(StageBase):
             )
         closing_m_s = self._closing_m_s(sweep.capture_time_ns, ahead.gap_m)
         wanted_m_s2, emergency, ttc_ns = self._decide(ahead.gap_m, closing_m_s)
-        self._counter += 1
-        self._last = Command(
-            capture_time_ns=sweep.capture_time_ns,
-            source="backup",
-            counter=self._counter,
-            acceleration_m_s2=self._eased(wanted_m_s2, sweep.capture_time_ns),
-            emergency=emergency,
-            time_to_collision_ns=ttc_ns,
-            valid=True,
-            views=(SensorView(self._lidar, sweep.capture_time_ns),),
+        command = self._commands.next(
+            sweep.capture_time_ns, self._lidar, wanted_m_s2, emergency=emergency, time_to_collision_ns=ttc_ns
         )
-        return {"command": self._last}
-
-    def _check_order(self, stamp_ns: int) -> None:
-        """Rejects a sweep that is not newer than the last one decided on; one far older begins a new epoch."""
-        if self._last is None:
-            return
-        older_ns = self._last.capture_time_ns - stamp_ns
-        if older_ns == 0:
-            raise Rejected("the sweep's capture stamp repeats the last one")
-        if 0 < older_ns <= MAX_PAUSE_NS:
-            raise Rejected(f"the sweep is {older_ns} ns older than the last one")
-        if older_ns > 0:
-            self._last = None
-
-    def _eased(self, wanted_m_s2: float, stamp_ns: int) -> float:
-        """Brakes at once, lets go at `release_m_s3`: what vanishes for one sweep may still be there."""
-        if self._last is None:
-            return wanted_m_s2
-        eased_m_s2 = self._last.acceleration_m_s2 + self._release_m_s3 * (
-            (stamp_ns - self._last.capture_time_ns) / NS_PER_S
-        )
-        return min(wanted_m_s2, eased_m_s2)
+        return {"command": command}
 
     def _closing_m_s(self, stamp_ns: int, gap_m: float | None) -> float | None:
         """Closing speed over the last sweeps; None until `SWEEPS` of them show the same nearest thing."""
