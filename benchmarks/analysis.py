@@ -1,24 +1,33 @@
 """Speed of the batch analysis against pyRTA (`response-time-analysis`), on the same sets in the same run.
 
-    python benchmarks/analysis.py [--sets N] [--peer-sets N] [--tasks N] [--load U] [--sweep]
+    python benchmarks/analysis.py [--sets N] [--peer-sets N] [--tasks N] [--load U] [--sweep] [--plots FOLDER]
 
 Task sets: loads by UUniFast, periods log-uniform in 1 ... 1000 ms on a grid of 1 us, rate-monotonic priorities,
 implicit deadlines; for the demand test deadlines are uniform in 0.6 ... 1 of the period.
 Every figure is the best of some runs after one that is not counted, all cores used. The peer analyses the first sets
 only, once; its bounds must be equal. It is not a dependency: without it only our own times are shown.
+The sweep counts CPU time of all cores together; `--plots` draws it, into the pictures of docs/analysis.md by
+
+    python benchmarks/analysis.py --sets 0 --plots docs/plots
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.analysis.batch import (
+sys.path[:0] = [str(Path(__file__).resolve().parent / "stages")]
+
+from plot import Series, line_plot  # noqa: E402
+
+from rt_sched.analysis.batch import (  # noqa: E402
     BatchResult,
     Status,
     edf_response_times,
@@ -55,14 +64,14 @@ def deadlines(wcet_ns: Int64s, period_ns: Int64s) -> Int64s:
     return np.maximum((period_ns * shares).astype(np.int64), wcet_ns)
 
 
-def best_s(run: Callable[[], Any], repeat: int) -> float:
+def best_s(run: Callable[[], Any], repeat: int, clock: Callable[[], float] = time.perf_counter) -> float:
     """Shortest of `repeat` runs after one that is not counted."""
     run()
     times = []
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = clock()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -132,17 +141,41 @@ def compare(sets: int, peer_sets: int, tasks: int, load: float, repeat: int) -> 
 
 
 def sweep(repeat: int) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Microseconds a set against the number of tasks at U = 0.8 and against the load with 20 tasks."""
+    """CPU time a set, in microseconds, against the number of tasks at U = 0.8 and against the load with 20 tasks."""
     points: dict[str, dict[str, list[tuple[float, float]]]] = {"tasks": {}, "load": {}}
     for axis, values in (("tasks", (5, 10, 20, 40, 80)), ("load", (0.5, 0.6, 0.7, 0.8, 0.9, 0.95))):
         for method, analyse in METHODS.items():
             for value in values:
                 tasks, load = (int(value), 0.8) if axis == "tasks" else (20, value)
-                sets = 4000 if method in TARGETS_US else 200
+                sets = 1000 if method in TARGETS_US else 20
                 wcet, period = task_sets(sets, tasks, load)
-                took = best_s(lambda run=analyse, w=wcet, p=period: run(w, p), repeat) / sets * 1e6
+                took = best_s(lambda run=analyse, w=wcet, p=period: run(w, p), repeat, time.process_time) / sets * 1e6
                 points[axis].setdefault(method, []).append((float(value), took))
     return points
+
+
+#: File -> axis, its label, and the methods that it shows.
+PLOTS = {
+    f"analysis-{axis}-{name}.svg": (axis, label, methods)
+    for axis, label in (("tasks", "tasks, at a load of 0.8"), ("load", "load, with 20 tasks"))
+    for name, methods in (
+        ("fast", ("FP preemptive", "FP non-preemptive", "EDF demand (QPA)")),
+        ("edf", ("EDF preemptive", "EDF non-preemptive")),
+    )
+}
+
+
+def plots(found: dict[str, dict[str, list[tuple[float, float]]]]) -> dict[str, str]:
+    """The documents by file name."""
+    return {
+        file: line_plot(
+            f"Cost of one task set against its {axis}",
+            label,
+            "CPU time in us",
+            [Series(method, tuple(found[axis][method])) for method in methods],
+        )
+        for file, (axis, label, methods) in PLOTS.items()
+    }
 
 
 def main() -> None:
@@ -154,13 +187,20 @@ def main() -> None:
     parser.add_argument("--load", type=float, default=0.8)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--sweep", action="store_true", help="also print the cost against tasks and load")
+    parser.add_argument("--plots", type=Path, metavar="FOLDER", help="sweep, and write the plots there")
     arguments = parser.parse_args()
-    compare(arguments.sets, arguments.peer_sets, arguments.tasks, arguments.load, arguments.repeat)
-    if arguments.sweep:
-        for axis, methods in sweep(arguments.repeat).items():
-            print(f"\nmicroseconds a set against {axis}")
+    if arguments.sets:
+        compare(arguments.sets, arguments.peer_sets, arguments.tasks, arguments.load, arguments.repeat)
+    if arguments.sweep or arguments.plots:
+        found = sweep(arguments.repeat)
+        for axis, methods in found.items():
+            print(f"\nCPU time in microseconds a set against {axis}")
             for method, points in methods.items():
                 print(f"{method:<20} " + "  ".join(f"{value:g}: {took:.2f}" for value, took in points))
+    if arguments.plots:
+        arguments.plots.mkdir(parents=True, exist_ok=True)
+        for file, drawn in plots(found).items():
+            (arguments.plots / file).write_text(drawn, encoding="utf-8")
 
 
 if __name__ == "__main__":
