@@ -30,6 +30,9 @@ INLIER_PX = 0.7
 MIN_INLIERS = 8
 MIN_SHARE = 0.6
 
+#: Points of one box that are looked at: its first.
+MOST_IN_BOX = 64
+
 #: Points of which all pairs are tried, and how far apart a pair must lie, in pixels.
 PAIR_POINTS = 24
 MIN_PAIR_PX = 8.0
@@ -127,7 +130,10 @@ class Growth:
 
 
 def growth_ahead(now: Float, before: Float, view: View, gaps_m: Float) -> Growth | None:
-    """The best supported obstacle in the boxes at `gaps_m`. `now`, `before`: float64[n, 2], the same points."""
+    """The best supported obstacle in the boxes at `gaps_m`.
+
+    `now`, `before`: float64[n, 2], the same points in pixels, the clearest first.
+    """
     best: Growth | None = None
     for gap_m in gaps_m.tolist():
         found = _growth_in(now, before, view, gap_m)
@@ -137,12 +143,15 @@ def growth_ahead(now: Float, before: Float, view: View, gaps_m: Float) -> Growth
 
 
 def _growth_in(now: Float, before: Float, view: View, gap_m: float) -> Growth | None:
-    box = view.box(gap_m)
-    if box is None:
+    # Down to half a step nearer: so the place where something stands lies in some box, wherever that is.
+    box, lowered = view.box(gap_m), view.box(gap_m / BOX_STEP**0.5)
+    if box is None or lowered is None:
         return None
-    left, top, right, bottom = box
-    inside = (now[:, 0] >= left) & (now[:, 0] <= right) & (now[:, 1] >= top) & (now[:, 1] <= bottom)
-    if np.count_nonzero(inside) < MIN_INLIERS:
+    left, top, right, _ = box
+    bottom = lowered[3]
+    within = (now[:, 0] >= left) & (now[:, 0] <= right) & (now[:, 1] >= top) & (now[:, 1] <= bottom)
+    inside = np.flatnonzero(within)[:MOST_IN_BOX]
+    if len(inside) < MIN_INLIERS:
         return None
     all_new, all_old = now[inside], before[inside]
     along = moved_along(all_new, all_old)
