@@ -6,12 +6,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from random_cases import random_case
 
 from rt_sched.analysis import analyze
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import Verdict
-from rt_sched.analysis.system.sensitivity import MILLION, sensitivity
+from rt_sched.analysis.system.sensitivity import MILLION, scaled, sensitivity
+from rt_sched.lowering import check_plan
 from rt_sched.model import Device, ExecutionTime, PEKind, Periodic, Policy, ProcessingElement, System, Task
 from rt_sched.planner import make_plan
 
@@ -84,3 +86,13 @@ def test_progress_tells_every_search() -> None:
     (mode,) = mode_loads(made, make_plan(made))
     sensitivity(mode, METHODS, lambda done, of: told.append((done, of)))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_the_factor_one_changes_nothing() -> None:
+    interrupted = 0
+    for seed in range(1, 400):
+        made, plan = random_case(seed)
+        for mode in () if check_plan(made, plan) else mode_loads(made, plan):
+            assert scaled(mode, MILLION) == mode
+            interrupted += any(t.blocking and t.blocking.interrupted for load in mode.loads for t in load.tasks)
+    assert interrupted > 5

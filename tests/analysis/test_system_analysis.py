@@ -22,6 +22,7 @@ _LEAST = {
     "slice_supply": (180, 2, 25, 2),
     "table_entries": (90, 1, 30, 0),
     "offset_simulation": (60, 400, 4, 0),
+    "offset_response_time": (150, 200, 10, 3),
 }
 _totals: Counter[str] = Counter()
 

@@ -11,6 +11,7 @@ from rt_sched.analysis.methods.offsets import OFFSET_SIMULATION
 from rt_sched.analysis.methods.self_suspension import SELF_SUSPENSION, SUSPENSION_OBLIVIOUS
 from rt_sched.analysis.methods.sliced import SLICE_SUPPLY
 from rt_sched.analysis.methods.table import TABLE_ENTRIES
+from rt_sched.analysis.methods.transactions import OFFSET_RESPONSE_TIME
 
 #: Every method, in the order in which they are tried.
 METHODS: tuple[Method, ...] = (
@@ -29,6 +30,7 @@ METHODS: tuple[Method, ...] = (
     SLICE_SUPPLY,
     TABLE_ENTRIES,
     OFFSET_SIMULATION,
+    OFFSET_RESPONSE_TIME,
 )
 
 __all__ = ["METHODS", "Found", "Method"]

@@ -19,6 +19,7 @@ from rt_sched.analysis.methods.rows import (
     arrival_term,
     attained,
     lock_terms,
+    longest_lower_regions_ns,
     own_terms,
     region_term,
     rows_of,
@@ -37,7 +38,7 @@ SOURCE = (
 
 def _respond(load: ProcessorLoad) -> list[Found]:
     rows = rows_of(load)
-    regions = _longest_lower_regions_ns(load)
+    regions = longest_lower_regions_ns(load)
     result = fp_response_times(
         [[row.task.cost_ns for row in rows]],
         [[row.stream.period_ns for row in rows]],
@@ -65,18 +66,6 @@ def _respond(load: ProcessorLoad) -> list[Found]:
 
 def _blocked_ns(row: Row) -> int:
     return 0 if row.task.blocking is None else row.task.blocking.total_ns
-
-
-def _longest_lower_regions_ns(load: ProcessorLoad) -> list[int]:
-    """For each task 1 ns less than the longest region of the tasks below its level."""
-    found: list[int] = []
-    longest_ns, level, below_ns = 1, None, 1
-    for task in reversed(load.tasks):
-        if task.level != level:
-            level, below_ns = task.level, longest_ns
-        longest_ns = max(longest_ns, task.region_ns)
-        found.append(below_ns - 1)
-    return found[::-1]
 
 
 def _bound(

@@ -119,6 +119,18 @@ def region_term(rows: Iterable[LoadTask], part_ns: int) -> list[Term]:
     return [Term(TermKind.NON_PREEMPTIVE_REGION, part_ns, by)]
 
 
+def longest_lower_regions_ns(load: ProcessorLoad) -> list[int]:
+    """For each task 1 ns less than the longest region of the tasks below its level."""
+    found: list[int] = []
+    longest_ns, level, below_ns = 1, None, 1
+    for task in reversed(load.tasks):
+        if task.level != level:
+            level, below_ns = task.level, longest_ns
+        longest_ns = max(longest_ns, task.region_ns)
+        found.append(below_ns - 1)
+    return found[::-1]
+
+
 def arrival_term(arrival_ns: int) -> list[Term]:
     """The arrival of the job at stake, counted from the begin of its busy period: before it, jitter; after it, less."""
     if arrival_ns == 0:

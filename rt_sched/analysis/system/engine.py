@@ -46,8 +46,16 @@ class TaskBound:
     lost: bool = False
 
 
-def mode_bounds(mode: ModeLoad, methods: Sequence[Method]) -> dict[int, TaskBound]:
-    """Bound of every task of the mode by its index in the system."""
+#: Bounds of processors that were met before, by their load and arrivals; for one and the same methods.
+Known = dict[tuple[ProcessorLoad, tuple[Streams, ...]], list[TaskBound]]
+
+
+def mode_bounds(mode: ModeLoad, methods: Sequence[Method], known: Known | None = None) -> dict[int, TaskBound]:
+    """Bound of every task of the mode by its index in the system.
+
+    `known`: is looked up and added to, for whoever asks about many loads of which most processors stay the same.
+    """
+    memory = {} if known is None else known
     sensors = sensor_streams(mode.system)
     processor_of = {task.index: number for number, load in enumerate(mode.loads) for task in load.tasks}
     arrivals: dict[int, Streams] = {}
@@ -66,7 +74,11 @@ def mode_bounds(mode: ModeLoad, methods: Sequence[Method]) -> dict[int, TaskBoun
             return found
         arrivals = wanted
         for number in sorted(changed):
-            for one in processor_bounds(_with_arrivals(mode.loads[number], arrivals), methods, arrivals):
+            load = _with_arrivals(mode.loads[number], arrivals)
+            key = load, tuple(arrivals[task.index] for task in load.tasks)
+            if key not in memory:
+                memory[key] = processor_bounds(load, methods, arrivals)
+            for one in memory[key]:
                 found[one.task.index] = one
                 outputs[one.task.index] = _output(mode, one, arrivals[one.task.index])
     return {

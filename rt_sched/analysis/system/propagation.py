@@ -150,8 +150,8 @@ def _over_link(
             flows.append(Timing(int(sending_ns), stream.period_ns, stream.period_ns, stream.jitter_ns))
     try:
         responses = fifo_response_times(flows)
-    except NotConverged:
-        return f"link {link.name} is asked for more than its bandwidth"
+    except NotConverged as error:
+        return f"link {link.name}: {error}"
     return tuple(
         stream.delayed(int(sending_ns) + link.latency_ns, responses[place] - stream.jitter_ns + link.latency_ns)
         for place, stream, sending_ns in mine

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rt_sched.analysis.loads.load import Blocking, LoadTask
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import Method
-from rt_sched.analysis.system.engine import mode_bounds
+from rt_sched.analysis.system.engine import Known, mode_bounds
 
 #: Scaling factors are found as whole parts of a million.
 MILLION = 10**6
@@ -46,9 +46,10 @@ def sensitivity(
     (Baruah, Burns 2006), and so is the propagation of jitter. `progress` is told how many searches are done.
     Source: Bini, Di Natale, Buttazzo 2008 for the notions.
     """
-    bounds = mode_bounds(mode, methods)
+    known: Known = {}
+    bounds = mode_bounds(mode, methods, known)
     searches = len(bounds) + 1
-    scaling = _largest(lambda factor: _all_meet(_scaled(mode, factor), methods), 1, _MOST)
+    scaling = _largest(lambda factor: _all_meet(scaled(mode, factor), methods, known), 1, _MOST)
     progress(1, searches)
     margins = []
     for done, index in enumerate(sorted(bounds) if scaling is not None and scaling >= MILLION else (), 2):
@@ -56,7 +57,7 @@ def sensitivity(
         bound_ns = one.task.deadline_ns if one.bound is None else one.bound.value_ns
 
         def holds(extra_ns: int, index: int = index) -> bool:
-            return _all_meet(_with_more(mode, index, extra_ns), methods)
+            return _all_meet(_with_more(mode, index, extra_ns), methods, known)
 
         found = _largest(holds, 0, one.task.deadline_ns - bound_ns)
         margins.append(TaskMargin(one.task.name, one.task.wcet_ns, found or 0))
@@ -79,10 +80,10 @@ def _largest(holds: Callable[[int], bool], least: int, most: int) -> int | None:
     return least
 
 
-def _all_meet(mode: ModeLoad, methods: Sequence[Method]) -> bool:
+def _all_meet(mode: ModeLoad, methods: Sequence[Method], known: Known) -> bool:
     return all(
         one.bound is not None and one.bound.value_ns <= one.task.deadline_ns
-        for one in mode_bounds(mode, methods).values()
+        for one in mode_bounds(mode, methods, known).values()
     )
 
 
@@ -109,7 +110,7 @@ def _with_more(mode: ModeLoad, index: int, extra_ns: int) -> ModeLoad:
     return _changed(mode, change)
 
 
-def _scaled(mode: ModeLoad, factor: int) -> ModeLoad:
+def scaled(mode: ModeLoad, factor: int) -> ModeLoad:
     """All execution times are `factor` / 10**6 of what they are, rounded up."""
 
     def times(value_ns: int) -> int:
@@ -135,4 +136,4 @@ def _scaled(mode: ModeLoad, factor: int) -> ModeLoad:
 
 def _scaled_blocking(blocking: Blocking, times: Callable[[int], int]) -> Blocking:
     parts = tuple((by, times(part_ns)) for by, part_ns in blocking.by)
-    return Blocking(sum(part_ns for _, part_ns in parts), parts)
+    return replace(blocking, total_ns=sum(part_ns for _, part_ns in parts), by=parts)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rt_sched.analysis.theory.fixed_points import Timing, busy_period_ns
+from rt_sched.analysis.theory.fixed_points import NotConverged, Timing, busy_period_ns
+
+#: Releases of one busy period that are looked at for one task.
+MOST_RELEASES = 20_000
 
 
 def fifo_response_times(tasks: Sequence[Timing]) -> list[int]:
@@ -17,7 +20,8 @@ def fifo_response_times(tasks: Sequence[Timing]) -> list[int]:
 
     Source: George, Rivierre, Spuri 1996, section on FIFO; George, Minet 1997.
 
-    Raises NotConverged when the load exceeds 1 or the busy period does not end within the horizon.
+    Raises NotConverged when the load exceeds 1, the busy period does not end within the horizon, or more than
+    MOST_RELEASES of it would have to be looked at.
     """
     return [
         done_ns - release_ns + task.jitter_ns
@@ -38,16 +42,23 @@ def fifo_worst_cases(tasks: Sequence[Timing], arrival_jitter_ns: Sequence[int] |
 
 def _worst(own: int, tasks: Sequence[Timing], behind_ns: int, length_ns: int) -> tuple[int, int]:
     mine = tasks[own]
-    worst_ns, worst = 0, (0, mine.wcet_ns)
-    release_ns = _last_step(own, tasks, behind_ns, length_ns - 1)
-    while release_ns >= 0:
-        done_ns = ((release_ns + behind_ns) // mine.period_ns + 1) * mine.wcet_ns + sum(
+
+    def done_ns(release_ns: int) -> int:
+        return ((release_ns + behind_ns) // mine.period_ns + 1) * mine.wcet_ns + sum(
             task.releases(release_ns + 1) * task.wcet_ns for position, task in enumerate(tasks) if position != own
         )
-        if done_ns - release_ns > worst_ns:
-            worst_ns, worst = done_ns - release_ns, (release_ns, done_ns)
-        release_ns = _last_step(own, tasks, behind_ns, min(release_ns, done_ns - worst_ns) - 1)
-    return worst
+
+    # The begin is often the worst, and rules out most of the later ones.
+    worst = (0, done_ns(0))
+    release_ns = _last_step(own, tasks, behind_ns, length_ns - 1)
+    for _ in range(MOST_RELEASES):
+        if release_ns <= 0:
+            return worst
+        done = done_ns(release_ns)
+        if done - release_ns > worst[1] - worst[0]:
+            worst = (release_ns, done)
+        release_ns = _last_step(own, tasks, behind_ns, min(release_ns, done - worst[1] + worst[0]) - 1)
+    raise NotConverged(f"more than {MOST_RELEASES} releases in one busy period have to be looked at")
 
 
 def _last_step(own: int, tasks: Sequence[Timing], behind_ns: int, at_most_ns: int) -> int:
