@@ -1,0 +1,12 @@
+"""The command line: arguments in, exit code out. Each command's work lies in `rt_sched.app`."""
+
+import sys
+
+try:
+    from rt_sched.cli import runs, recordings, systems, analysis  # isort: skip  # in the order of the help
+    from rt_sched.cli.entry import main
+except KeyboardInterrupt:  # loading typer takes longer than all else that happens before `main` can catch it
+    sys.stderr.write("rt-sched: interrupted\n")
+    sys.exit(130)
+
+__all__ = ["analysis", "main", "recordings", "runs", "systems"]

@@ -1,0 +1,122 @@
+"""Commands of the schedulability analysis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiling, console, print_json
+
+TaskSetFile = Annotated[
+    str | None,
+    typer.Option("--taskset", metavar="FILE", help="A task set in place of a system: YAML as POET reads it, or CSV."),
+]
+AnalysisPolicy = Annotated[
+    str | None,
+    typer.Option(help="rms, dm, opa or edf; for a task set fp, rms, dm, edf or fifo.", show_default="the file's"),
+]
+Preemption = Annotated[
+    str | None,
+    typer.Option(help="Of a task set: preemptive or non-preemptive.", show_default="the file's, else preemptive"),
+]
+Unit = Annotated[str, typer.Option(help="Of numbers without a unit in a task set: ns, us, ms or s.")]
+MostUrgent = Annotated[str, typer.Option(help="Most urgent priority number of a task set: highest or lowest.")]
+
+
+@app.command()
+def analyze(
+    system: Annotated[
+        str | None, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")
+    ] = None,
+    task_set: TaskSetFile = None,
+    policy: AnalysisPolicy = None,
+    preemption: Preemption = None,
+    unit: Unit = "ns",
+    most_urgent: MostUrgent = "highest",
+    methods: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Use only these methods.", show_default="all that apply")
+    ] = None,
+    job_set: Annotated[
+        Path | None,
+        typer.Option(
+            "--sag",
+            metavar="FILE.csv",
+            help="Also write the jobs of one hyperperiod of the task set, for schedule-abstraction tools.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.json", help="Also write the JSON document.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Bound all response times, and say whether deadlines are met: exit 0 yes, 1 no, 3 not known."""
+    # Before the kernels, for which it chooses the folder.
+    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.app import analyze as job
+
+    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+        if task_set is None:
+            if job_set is not None:
+                raise typer.BadParameter("is for a task set; give one with --taskset", param_hint="--sag")
+            analysed = job.analysed_system(_system_or_set(system, task_set), policy, methods)
+        else:
+            _system_or_set(system, task_set)
+            request = job.TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
+            given = request.load()
+            if job_set is not None:
+                job.write_job_set(given, job_set)
+            analysed = job.analysed_task_set(request, given, methods)
+    document = job.analysis_document(analysed)
+    if output is not None:
+        job.write_document(document, output)
+    if as_json:
+        print_json(document)
+    else:
+        from rt_sched.app.analyze_tables import print_analysis
+
+        print_analysis(document, console())
+    raise typer.Exit(VERDICT_CODES[document["verdict"]])
+
+
+@app.command()
+def explain(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task whose bound is derived.")],
+    system: Annotated[
+        str | None, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")
+    ] = None,
+    task_set: TaskSetFile = None,
+    policy: AnalysisPolicy = None,
+    preemption: Preemption = None,
+    unit: Unit = "ns",
+    most_urgent: MostUrgent = "highest",
+    mode: Annotated[
+        str | None, typer.Option(metavar="MODE", help="Mode of the system.", show_default="the first")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Derive the response bound of one task step by step, with the numbers of every window."""
+    # Before the kernels, for which it chooses the folder.
+    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.app import explain as job
+    from rt_sched.app.analyze import TaskSetRequest
+
+    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+        named = _system_or_set(system, task_set)
+        if task_set is None:
+            document = job.explained_system_task(task, named, policy, mode)
+        else:
+            request = TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
+            document = job.explained_set_task(task, request)
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(job.explanation_text(document))
+
+
+def _system_or_set(system: str | None, task_set: str | None) -> str:
+    """The one of both that is given."""
+    if (system is None) == (task_set is None):
+        raise typer.BadParameter("give either a system file or --taskset FILE", param_hint="SYSTEM")
+    return system or task_set or ""

@@ -1,0 +1,86 @@
+"""Commands that run a system, and look at runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rt_sched.cli.shared import EXIT_CODES, Json, Log, Salvage, app, command_line, compiling, print_json
+
+
+@app.command()
+def replay(
+    log: Log,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system",
+            "-s",
+            metavar="FILE",
+            help="System file, or the short name of an example.",
+            show_default="made from the recording, as init does",
+        ),
+    ] = None,
+    policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the modelled execution times.")] = 0,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Host threads; changes no result.", show_default="one per core")
+    ] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND:NAME@TIME",
+            help="Lose a camera, lidar, imu or device, such as camera:front_wide@1.5s. Repeatable.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Run folder.", show_default="runs/LOG, numbered"),
+    ] = None,
+    salvage: Salvage = False,
+    as_json: Json = False,
+) -> None:
+    """Replay a recording through its pipelines, in lockstep with modelled devices."""
+    # Before the kernels, for which it chooses the folder.
+    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.app import replay as job
+    from rt_sched.app.terminal import Terminal
+
+    request = job.ReplayRequest(
+        log=log,
+        system=system,
+        policy=policy,
+        seed=seed,
+        threads=threads,
+        faults=tuple(fault or ()),
+        output=output,
+        salvage=salvage,
+        command=command_line(),
+    )
+    terminal = Terminal(quiet=as_json)
+    with numba_cache.told_before_compiling(lambda: terminal.note(compiling(kept=numba_cache.CACHE))):
+        result = job.run_replay(request, terminal)
+    if as_json:
+        print_json(result.summary)
+    else:
+        terminal.show_replay(result)
+    raise typer.Exit(EXIT_CODES[result.summary["status"]])
+
+
+@app.command("check-trace")
+def check_trace(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its trace.npz.")],
+    as_json: Json = False,
+) -> None:
+    """Check a run's trace against the scheduling semantics, independently of what made it."""
+    from rt_sched.app.check_trace import check_run
+    from rt_sched.app.terminal import Terminal
+
+    document = check_run(run)
+    if as_json:
+        print_json(document)
+    else:
+        Terminal(quiet=False).show_trace_check(document)
+    raise typer.Exit(EXIT_CODES[document["status"]])

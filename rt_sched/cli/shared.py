@@ -1,0 +1,82 @@
+"""What the commands share: the application, options, exit codes, and how results are printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from rt_sched import __version__
+
+EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_UNKNOWN, EXIT_DEFECT = 0, 1, 2, 3, 4
+EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
+
+app = typer.Typer(
+    name="rt-sched",
+    help="Deadline-aware scheduling of perception pipelines: one system file, one plan.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Log = Annotated[
+    str, typer.Argument(metavar="LOG", help="A recording (MCAP or rosbag), or the short name of a shipped one.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout; all else goes to stderr.")]
+Salvage = Annotated[bool, typer.Option("--salvage", help="Read what can be read of a damaged recording.")]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    # No words here: the help text is that of the application.
+    if version:
+        typer.echo(f"rt-sched {__version__}")
+        raise typer.Exit
+
+
+EXIT_CODES = {
+    "ok": EXIT_OK,
+    "deadline_miss": EXIT_NO,
+    "bound_violated": EXIT_NO,
+    "assumption_violated": EXIT_UNKNOWN,
+    "incomplete": EXIT_UNKNOWN,
+    "failed": EXIT_DEFECT,
+}
+
+
+VERDICT_CODES = {"schedulable": EXIT_OK, "unschedulable": EXIT_NO, "inconclusive": EXIT_UNKNOWN}
+
+
+NO_CACHE = "no folder for them can be written; name one in NUMBA_CACHE_DIR"
+
+
+def compiling(*, kept: bool) -> str:
+    """Says that a command has to wait for the compiler first."""
+    return "compiling kernels, about 10 s" + ("" if kept else f", in every run: {NO_CACHE}")
+
+
+def console() -> Any:
+    """Where tables are printed."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on stdout."""
+    # Where the stream's encoding lacks a character, JSON has its own way to write it.
+    plain = sys.stdout.encoding.lower().replace("-", "") != "utf8"
+    json.dump(document, sys.stdout, indent=2, ensure_ascii=plain, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def command_line() -> str:
+    """The call as a shell would take it."""
+    import shlex
+
+    return shlex.join(["rt-sched", *sys.argv[1:]])
