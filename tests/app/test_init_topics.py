@@ -104,6 +104,20 @@ def test_decoding_ends_at_the_first_good_message_of_a_topic():
     assert recording.decoded == 1
 
 
+def test_without_a_lidar_the_backup_gets_the_camera_that_looks_ahead():
+    for names, expected in ((("/left", "/front_wide", "/rear"), "front_wide"), (("/left", "/rear"), "left")):
+        recording = FakeRecording()
+        for name in names:
+            recording.topic(name, TopicKind.CAMERA, every(100 * MS, 20), image())
+        system = system_of(recording)
+        (backup,) = (task for task in system.tasks if task.name == "backup")
+        assert backup.stage == "safety.camera_corridor:CameraCorridor"
+        assert [port.source for port in backup.inputs] == [expected]
+        assert system.safety.backup == "backup"
+        chains = {chain.name: chain.path for chain in system.chains}
+        assert chains[f"backup_from_{expected}"] == (expected, "backup", "arbiter")
+
+
 def test_fusion_and_backup_get_the_lidar_with_the_most_points():
     recording = FakeRecording()
     for name, points in (("/empty", 0), ("/roof", [9_000, *[500] * 39]), ("/front", [0, *[3_000] * 39]), ("/rear", 10)):

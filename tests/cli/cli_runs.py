@@ -112,7 +112,6 @@ def write_log(
     `broken_every`: of each topic, every such message ends half-way; 0 for none.
     """
     random = np.random.default_rng(3)
-    _, jpeg = cv2.imencode(".jpg", random.integers(0, 255, (48, 64, 3), np.uint8))
     streams = []
     for kind, schema, topics in (
         ("camera", ros2_messages.IMAGE, cameras or {}),
@@ -124,7 +123,7 @@ def write_log(
     for place, (kind, _, topic, rate) in enumerate(streams):
         for number in range(int(seconds * rate)):
             stamp_ns = EPOCH_NS + int(number * 10**9 / rate)
-            data = _payload(kind, stamp_ns, jpeg.tobytes(), random)
+            data = _payload(kind, stamp_ns, random)
             if broken_every and number % broken_every == broken_every - 1:
                 data = data[: len(data) // 2]
             messages.append((stamp_ns + 2_000_000 + 1_000 * place, topic, stamp_ns, data))
@@ -138,12 +137,14 @@ def write_log(
     return path
 
 
-def _payload(kind: str, stamp_ns: int, jpeg: bytes, random: np.random.Generator) -> bytes:
+def _payload(kind: str, stamp_ns: int, random: np.random.Generator) -> bytes:
+    """Every picture differs and every sweep shows something ahead, or the backup path refuses them."""
     if kind == "camera":
-        return ros2_messages.image_message(stamp_ns, "cam", jpeg)
+        _, jpeg = cv2.imencode(".jpg", random.integers(0, 255, (48, 64, 3), np.uint8))
+        return ros2_messages.image_message(stamp_ns, "cam", jpeg.tobytes())
     if kind == "imu":
         return ros2_messages.imu_message(stamp_ns, "imu", random.normal(0, 0.1, 3), np.array([0, 0, 9.8]), 0.1, 0.1)
-    points = 200
+    points = 1500
     sweep = Sweep(
         xyz_m=random.uniform(-20, 20, (points, 3)).astype(np.float32),
         time_offset_ns=np.zeros(points, np.int32),
