@@ -13,7 +13,8 @@ from rt_sched.errors import DataError
 
 Array = npt.NDArray[np.float64]
 
-_DETECTIONS, _OBJECTS, _DECISION = "/detections", "/objects", "rt_sched_msgs/msg/ArbiterDecision"
+#: Fused objects are read where they are made, not from copies of them on other devices.
+_DETECTIONS, _OBJECTS, _DECISION = "/detections", "/fuse/objects", "rt_sched_msgs/msg/ArbiterDecision"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +74,9 @@ def read_outputs(path: Path) -> Outputs:
         wanted = [
             channel.topic
             for channel in summary.channels.values()
-            if channel.topic.endswith((_DETECTIONS, _OBJECTS)) or schemas[channel.schema_id] == _DECISION
+            if channel.topic.endswith(_DETECTIONS)
+            or channel.topic == _OBJECTS
+            or schemas[channel.schema_id] == _DECISION
         ]
         for schema, channel, _, message in reader.iter_decoded_messages(topics=wanted):
             if schema is None:
@@ -81,7 +84,7 @@ def read_outputs(path: Path) -> Outputs:
             name = schema.name.removeprefix("vision_msgs/msg/")
             if name == "Detection2DArray":
                 found.detections.append(_detections(message))
-            elif name == "Detection3DArray" and channel.topic.endswith(_OBJECTS):
+            elif channel.topic == _OBJECTS:
                 found.tracks.append(_tracks(message))
             elif schema.name == _DECISION:
                 found.decisions.append(_decision(message))
