@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -46,6 +46,9 @@ def analyze(
             help="Also write the jobs of one hyperperiod of the task set, for schedule-abstraction tools.",
         ),
     ] = None,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="Also by how much each task, and all together, may execute longer.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.json", help="Also write the JSON document.")
     ] = None,
@@ -57,18 +60,28 @@ def analyze(
     from rt_sched.app import analyze as job
 
     with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+        found: list[dict[str, Any]] | None = None
         if task_set is None:
             if job_set is not None:
                 raise typer.BadParameter("is for a task set; give one with --taskset", param_hint="--sag")
-            analysed = job.analysed_system(_system_or_set(system, task_set), policy, methods)
+            named = _system_or_set(system, task_set)
+            analysed = job.analysed_system(named, policy, methods)
+            if margins:
+                from rt_sched.app.margins import margin_rows
+
+                found = margin_rows(named, policy, methods, _tell_searches)
         else:
             _system_or_set(system, task_set)
+            if margins:
+                raise typer.BadParameter("are searched for system files only", param_hint="--margins")
             request = job.TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
             given = request.load()
             if job_set is not None:
                 job.write_job_set(given, job_set)
             analysed = job.analysed_task_set(request, given, methods)
     document = job.analysis_document(analysed)
+    if found is not None:
+        document["margins"] = found
     if output is not None:
         job.write_document(document, output)
     if as_json:
@@ -77,6 +90,10 @@ def analyze(
         from rt_sched.app.analyze_tables import print_analysis
 
         print_analysis(document, console())
+        if found is not None:
+            from rt_sched.app.margins import print_margins
+
+            print_margins(found, console())
     raise typer.Exit(VERDICT_CODES[document["verdict"]])
 
 
@@ -113,6 +130,11 @@ def explain(
         print_json(document)
     else:
         typer.echo(job.explanation_text(document))
+
+
+def _tell_searches(done: int, of: int) -> None:
+    if done == of or done % 50 == 0:
+        typer.echo(f"margins: {done} of {of} searches done", err=True)
 
 
 def _system_or_set(system: str | None, task_set: str | None) -> str:
