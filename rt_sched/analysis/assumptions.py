@@ -57,6 +57,12 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
             [t for t in system.tasks if any(t.name in chain.path for chain in system.chains)],
         ),
         (
+            "outputs",
+            "every job that completes publishes, so that chains go on with new data",
+            "completed jobs without an output",
+            [t for t in system.tasks if any(t.name in chain.path for chain in system.chains)],
+        ),
+        (
             "queues",
             "no queue loses a message, so that chains through it are not delayed by one",
             "messages lost to full queues",

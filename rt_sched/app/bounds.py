@@ -11,6 +11,8 @@ from rt_sched.model import Plan, System
 from rt_sched.trace.records import Trace
 from rt_sched.units import format_ms
 
+#: Assumptions whose breach already makes a run incomplete, in words of its own.
+_TOLD_OTHERWISE = ("outputs", "queues")
 #: Exceeded bounds that a summary lists.
 _MOST_LISTED = 20
 
@@ -29,8 +31,13 @@ class RunBounds:
     covered_until_ns: int | None
 
 
-def run_bounds(system: System, plan: Plan, trace: Trace, chains: Sequence[JudgedChain]) -> RunBounds:
-    """Bounds of the mode in which the run began, and the trace beside them."""
+def run_bounds(
+    system: System, plan: Plan, trace: Trace, chains: Sequence[JudgedChain], silent: Sequence[int]
+) -> RunBounds:
+    """Bounds of the mode in which the run began, and the trace beside them.
+
+    `silent`: rows of completed jobs that published nothing.
+    """
     from rt_sched.analysis.analyze import analyze_mode
     from rt_sched.analysis.loads.resolve import mode_loads
     from rt_sched.analysis.measured.monitors import monitor
@@ -69,7 +76,7 @@ def run_bounds(system: System, plan: Plan, trace: Trace, chains: Sequence[Judged
                 "broken": one.broken,
                 "first": [asdict(deviation) for deviation in one.first],
             }
-            for one in monitor(load, trace)
+            for one in monitor(load, trace, silent)
         ],
         exceeded=[asdict(one) for one in exceeded[:_MOST_LISTED]],
         covered_until_ns=None if until_ns > trace.horizon_ns else until_ns,
@@ -77,8 +84,9 @@ def run_bounds(system: System, plan: Plan, trace: Trace, chains: Sequence[Judged
 
 
 def tripped(bounds: RunBounds) -> str | None:
-    """The first assumption that did not hold, in words with the job or sample that broke it; None when all held."""
-    broken = [one for one in bounds.monitors if not one["holds"]]
+    """The first assumption that did not hold, in words with the job or sample that broke it; None when all held, or
+    when outputs are missing, of which the status of the run tells."""
+    broken = [one for one in bounds.monitors if not one["holds"] and one["assumption"] not in _TOLD_OTHERWISE]
     if not broken:
         return None
     worst = min(broken, key=lambda one: one["first"][0]["time_ns"])
@@ -91,7 +99,7 @@ def tripped(bounds: RunBounds) -> str | None:
 
 def violated(bounds: RunBounds) -> str | None:
     """The first bound that was exceeded, in words; None when there is none, or when an assumption broke."""
-    if not bounds.exceeded or tripped(bounds) is not None:
+    if not bounds.exceeded or not all(one["holds"] for one in bounds.monitors):
         return None
     first = min(bounds.exceeded, key=lambda one: int(one["time_ns"]))
     quantity = first["quantity"].replace("_", " ")

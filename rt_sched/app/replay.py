@@ -126,7 +126,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         trace = simulation.trace()
         trace_check = check_document(trace)
         chains = judged_chains(system, trace, faults, mapping.sensor_to_topic.keys(), watch.refused_rows)
-        bounds = run_bounds(system, plan, trace, chains)
+        bounds = run_bounds(system, plan, trace, chains, watch.refused_rows)
         summary = make_summary(
             system=system,
             plan=plan,

@@ -123,6 +123,14 @@ def test_a_run_that_breaks_one_assumption_trips_its_monitor_alone(assumption: st
     assert over if over is not None else deviation.value_ns > deviation.limit_ns
 
 
+def test_a_job_that_publishes_nothing_trips_its_monitor() -> None:
+    trace = run(declared())
+    silent = [int(row) for row in np.flatnonzero(trace.jobs.task == 1)[3:5]]
+    found = {one.key: one for one in monitor(mode_of(declared()), trace, silent)}
+    assert {key for key, one in found.items() if not one.holds} == {"outputs"}
+    assert [(one.who, one.number) for one in found["outputs"].first] == [("clock", 3), ("clock", 4)]
+
+
 def test_a_full_queue_trips_its_monitor() -> None:
     made = chain_system([Node("a", 5, None, "cam")], ("cam", "a"), sensors=(CAMERA, LIDAR))
     task = made.tasks[0]

@@ -50,9 +50,12 @@ class Monitor:
         return self.broken == 0
 
 
-def monitor(mode: ModeLoad, trace: Trace) -> tuple[Monitor, ...]:
-    """All monitors over a trace of the system in this mode, with the tasks, sensors and links of that mode's setup."""
-    watch = _Watch(mode, trace)
+def monitor(mode: ModeLoad, trace: Trace, silent: Sequence[int] = ()) -> tuple[Monitor, ...]:
+    """All monitors over a trace of the system in this mode, with the tasks, sensors and links of that mode's setup.
+
+    `silent`: rows of completed jobs that published nothing, because their stage refused its input or had none.
+    """
+    watch = _Watch(mode, trace, silent)
     found = []
     for key, text, relation, check in watch.checks():
         checked, deviations = 0, []
@@ -72,8 +75,8 @@ _Looked = Iterator[tuple[int, list[Deviation]]]
 class _Watch:
     """The checks over one trace."""
 
-    def __init__(self, mode: ModeLoad, trace: Trace) -> None:
-        self._mode, self._trace = mode, trace
+    def __init__(self, mode: ModeLoad, trace: Trace, silent: Sequence[int]) -> None:
+        self._mode, self._trace, self._silent = mode, trace, silent
         self._tasks: list[LoadTask] = [task for load in mode.loads for task in load.tasks]
 
     def checks(self) -> tuple[tuple[str, str, str, Callable[[], _Looked]], ...]:
@@ -95,6 +98,7 @@ class _Watch:
             ("sections", "executed time inside critical sections", "at most", self._sections),
             ("links", "time on the link", "at most", self._transfers),
             ("queues", "messages lost to full queues", "at most", self._drops),
+            ("outputs", "completed jobs without an output", "at most", self._silences),
         )
 
     def _of(self, task: LoadTask) -> Int64s:
@@ -237,6 +241,16 @@ class _Watch:
             who = f"{setup.tasks[edge.target].name}.{edge.input}"
             wrong.append(Deviation(who, int(drops.message[place]), int(drops.time_ns[place]), 1, 0))
         yield published, wrong
+
+    def _silences(self) -> _Looked:
+        """A chain through a task that publishes nothing goes on with older data."""
+        jobs, rows = self._trace.jobs, np.array(sorted(self._silent), np.int64)
+        completed = jobs.status == JobStatus.COMPLETED
+        for task in self._tasks:
+            mine = rows[jobs.task[rows] == task.index]
+            ones = np.ones(len(mine), np.int64)
+            _, wrong = self._found(task.name, jobs.number[mine], jobs.finish_ns[mine], ones, 0)
+            yield int(np.count_nonzero(completed & (jobs.task == task.index))), wrong
 
 
 def first_broken(monitors: Sequence[Monitor]) -> Monitor | None:
