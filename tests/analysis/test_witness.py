@@ -20,7 +20,10 @@ from rt_sched.lowering.nominal_samples import nominal_samples
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.model import Periodic, Plan, Policy, Sporadic, System
 
-_SEEDS = (*range(0, 660, 3), *range(1, 240, 3))
+#: Systems of all kinds; some whose worst job is not the first; some whose offsets are known and nothing jitters.
+_LATER = (738, 1326, 1611, 1677, 2598, 2835, 5172, 8037, 8895, 9579, 9855, 10074)
+_OFFSETS = (193, 333, 376, 435, 657, 706, 1018, 1065, 1107, 1134, 1209, 1335)
+_SEEDS = tuple(sorted({*range(0, 450, 3), *range(1, 150, 3), *_LATER, *_OFFSETS}))
 
 
 def _with_deadline(system: System, name: str, deadline_ns: int) -> System:
@@ -50,8 +53,8 @@ def test_one_nanosecond_less_than_an_exact_bound_is_missed() -> None:
             met[bound.method] += 1
             met["later job"] += bound.job > 0
     assert met[FP_NAME] > 40
-    assert met[OFFSETS_NAME] >= 1
-    assert met["later job"] > 0
+    assert met[OFFSETS_NAME] >= 10
+    assert met["later job"] >= 10
 
 
 @pytest.mark.parametrize("first", range(3))

@@ -141,7 +141,9 @@ class _Run:
             )
         else:
             terms += self._others(worst, arrival_ns, finish_ns)
-        return Bound(finish_ns - arrival_ns, tuple(terms), NAME, SOURCE, True, 0, finish_ns - arrival_ns)
+        # Work that is left out by a budget, at a deadline or after a switch may keep this run from happening.
+        happens = not self._load.switches_mode and not any(one.sheds or one.enforced for one in self._load.tasks)
+        return Bound(finish_ns - arrival_ns, tuple(terms), NAME, SOURCE, happens, 0, finish_ns - arrival_ns)
 
     def _others(self, worst: int, arrival_ns: int, finish_ns: int) -> list[Term]:
         slices: npt.NDArray[np.int64] = self._trace.slices.job

@@ -141,9 +141,13 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
 
 
 def _better(old: Found | None, new: Found) -> Found:
+    """The lesser bound; of equal ones that which some run attains."""
     if old is None or old.bound is None:
         return old if old is not None and new.bound is None and old.unbounded else new
-    return new if new.bound is not None and new.bound.value_ns < old.bound.value_ns else old
+    if new.bound is None:
+        return old
+    ranks = ((one.value_ns, not one.exact) for one in (new.bound, old.bound))
+    return new if next(ranks) < next(ranks) else old
 
 
 def _why_nothing(load: ProcessorLoad, refusals: Sequence[Refusal]) -> str:
