@@ -1,6 +1,7 @@
 """Speed of the batch analysis against pyRTA (`response-time-analysis`), on the same sets in the same run.
 
-    python benchmarks/analysis.py [--sets N] [--peer-sets N] [--tasks N] [--load U] [--sweep] [--plots FOLDER] [--offsets]
+    python benchmarks/analysis.py [--sets N] [--peer-sets N] [--tasks N] [--load U] [--sweep] [--plots FOLDER]
+                                  [--offsets]
 
 Task sets: loads by UUniFast, periods log-uniform in 1 ... 1000 ms on a grid of 1 us, rate-monotonic priorities,
 implicit deadlines; for the demand test deadlines are uniform in 0.6 ... 1 of the period.
