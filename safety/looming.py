@@ -54,6 +54,11 @@ FURTHEST_ROAD_M = 150.0
 #: It counts as road where an advance explains this share as many points as growth does.
 ROAD_SHARE = 0.8
 
+#: A point moves as the road does when it is found this near, in pixels per growth, but no less and no more than this.
+#: Road and upright things move the more alike the less they grow.
+ROAD_PX_PER_GROWTH = 8.0
+LEAST_ROAD_PX, MOST_ROAD_PX = 0.3, 0.7
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -173,12 +178,14 @@ def _growth_in(now: Float, before: Float, view: View, gap_m: float) -> Growth | 
     if not _upright(scale - 1.0, down - across, float(np.hypot(across_error, down_error))):
         return None
     inliers = len(new)
-    if scale - 1.0 > CLEAR_ERRORS * error and explained_by_road(all_new, all_old, view) >= ROAD_SHARE * inliers:
-        return None
+    if scale - 1.0 > CLEAR_ERRORS * error:
+        within_px = min(max(ROAD_PX_PER_GROWTH * (scale - 1.0), LEAST_ROAD_PX), MOST_ROAD_PX)
+        if explained_by_road(all_new, all_old, view, within_px) >= ROAD_SHARE * inliers:
+            return None
     return Growth(gap_m, scale, error, inliers)
 
 
-def explained_by_road(new: Float, old: Float, view: View) -> int:
+def explained_by_road(new: Float, old: Float, view: View, within_px: float) -> int:
     """How many of the points moved as the road does when the vehicle advances, whatever the camera's own turning."""
     on_road = view.road(new)
     seen = np.isfinite(on_road[:, 0])
@@ -188,7 +195,7 @@ def explained_by_road(new: Float, old: Float, view: View) -> int:
     x_m = on_road[None, :, 0] + ADVANCES_M[:, None]
     off = old - view.pixels_on_road(x_m, np.broadcast_to(on_road[:, 1], x_m.shape))
     off -= np.median(off, axis=1, keepdims=True)
-    near = (np.abs(off[..., 0]) <= INLIER_PX) & (np.abs(off[..., 1]) <= INLIER_PX)
+    near = (np.abs(off[..., 0]) <= within_px) & (np.abs(off[..., 1]) <= within_px)
     return int(near.sum(axis=1).max())
 
 

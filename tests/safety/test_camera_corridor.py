@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from rt_sched.errors import DeploymentError
@@ -43,6 +44,10 @@ def pictures() -> dict[str, list[EncodedImage]]:
     finally:
         recording.close()
     return found
+
+
+def decoded(picture: EncodedImage) -> npt.NDArray[np.uint8]:
+    return np.array(cv2.imdecode(np.frombuffer(picture.data, np.uint8), cv2.IMREAD_GRAYSCALE), np.uint8)
 
 
 def started(*sensors: SensorDescription, **parameters: object) -> CameraCorridor:
@@ -98,7 +103,7 @@ def test_what_moves_away_is_no_reason_to_brake(pictures: dict[str, list[EncodedI
 def test_without_the_pixels_of_the_lead_it_does_not_brake(pictures: dict[str, list[EncodedImage]]) -> None:
     blanked = []
     for picture in pictures["front_standard"][60:]:
-        pixels = cv2.imdecode(np.frombuffer(picture.data, np.uint8), cv2.IMREAD_GRAYSCALE)
+        pixels = decoded(picture)
         pixels[110:300, 180:400] = 90
         data = cv2.imencode(".png", pixels)[1].tobytes()
         blanked.append(dataclasses.replace(picture, encoding="png", data=data))
@@ -116,7 +121,7 @@ def test_without_the_pixels_of_the_lead_it_does_not_brake(pictures: dict[str, li
 def test_without_lens_or_mounting_it_warns_and_does_not_brake(
     unknown: dict[str, None], pictures: dict[str, list[EncodedImage]]
 ) -> None:
-    camera = dataclasses.replace(CAMERAS["front_standard"], **unknown)
+    camera = dataclasses.replace(CAMERAS["front_standard"], **unknown)  # type: ignore[arg-type]
     stage = started(camera)
     assert not stage.brakes
     asked = commands(stage, pictures["front_standard"][65:100])
@@ -129,15 +134,15 @@ def test_the_encoding_changes_nothing(encoding: str, pictures: dict[str, list[En
     raw = []
     channels = {"mono8": 1, "bgra8": 4, "rgba8": 4}.get(encoding, 3)
     for picture in pictures["front_standard"][66:84]:
-        pixels = cv2.imdecode(np.frombuffer(picture.data, np.uint8), cv2.IMREAD_GRAYSCALE)
+        pixels = decoded(picture)
         grey.append(dataclasses.replace(picture, encoding="png", data=cv2.imencode(".png", pixels)[1].tobytes()))
         if encoding == "png":
             raw.append(grey[-1])
             continue
         padded = np.zeros((360, 576 * channels + 7), np.uint8)
         padded[:, : 576 * channels] = np.repeat(pixels, channels, axis=1)
-        size = {"height": 360, "width": 576, "row_bytes": padded.shape[1]}
-        raw.append(dataclasses.replace(picture, encoding=encoding, data=padded.tobytes(), **size))
+        stamp_ns, frame_id = picture.capture_time_ns, picture.frame_id
+        raw.append(EncodedImage(stamp_ns, frame_id, encoding, padded.tobytes(), 360, 576, padded.shape[1]))
     sensor = CAMERAS["front_standard"]
     assert commands(started(sensor), raw) == commands(started(sensor), grey)
 
@@ -145,14 +150,14 @@ def test_the_encoding_changes_nothing(encoding: str, pictures: dict[str, list[En
 def test_large_pictures_are_halved_and_give_about_the_same(pictures: dict[str, list[EncodedImage]]) -> None:
     large = []
     for picture in pictures["front_standard"][66:90]:
-        pixels = cv2.imdecode(np.frombuffer(picture.data, np.uint8), cv2.IMREAD_GRAYSCALE)
+        pixels = decoded(picture)
         data = cv2.imencode(".jpg", cv2.resize(pixels, None, fx=2, fy=2), [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
         large.append(dataclasses.replace(picture, data=data))
     small = commands(started(CAMERAS["front_standard"]), pictures["front_standard"][66:90])[-1]
     sensor = CAMERAS["front_standard"]
     assert sensor.intrinsics is not None
-    lens = tuple(2 * value for value in sensor.intrinsics)
-    double = dataclasses.replace(sensor, image_width=1152, image_height=720, intrinsics=lens)
+    fx, fy, cx, cy = (2 * value for value in sensor.intrinsics)
+    double = dataclasses.replace(sensor, image_width=1152, image_height=720, intrinsics=(fx, fy, cx, cy))
     found = commands(started(double), large)[-1]
     assert found.time_to_collision_ns == pytest.approx(small.time_to_collision_ns, rel=0.15)
 
@@ -171,7 +176,7 @@ def test_pictures_that_show_nothing_are_rejected(pictures: dict[str, list[Encode
         ({"encoding": "bgr8", "height": 360, "width": 576, "row_bytes": 1728}, "are no 576 x 360 picture of bgr8"),
     ):
         with pytest.raises(Rejected, match=message):
-            commands(stage, [dataclasses.replace(second, **bad)])  # type: ignore[arg-type]
+            commands(stage, [dataclasses.replace(second, **bad)])
     with pytest.raises(Rejected, match="the picture's capture stamp repeats"):
         commands(stage, [first])
     with pytest.raises(Rejected, match="no picture"):
