@@ -25,7 +25,7 @@ from rt_sched.analysis.theory.suspension import SuspendedCase, suspending_worst_
 from rt_sched.model import Policy
 
 _COUNTED = "self_suspension"
-_COUNTED_SOURCE = "Chen, Nelissen, Huang 2016, theorem 1"
+_COUNTED_SOURCE = "Chen, Nelissen, Huang 2016"
 _OBLIVIOUS = "suspension_oblivious"
 _OBLIVIOUS_SOURCE = "Chen et al. 2019 (suspension counted as execution on one processor)"
 

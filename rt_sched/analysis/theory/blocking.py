@@ -29,7 +29,7 @@ def ceiling_blocking_ns(tasks: Sequence[Sections], *, suspends: Sequence[bool] |
 
     For each task, in priority order, the longest section of a lower task on a resource that it or a higher task uses.
     Assumes that no job suspends (`suspends`: which do): each suspension would let another section block.
-    Source: Sha, Rajkumar, Lehoczky 1990, theorem 12; Baker 1991 for the stack resource policy.
+    Source: Sha, Rajkumar, Lehoczky 1990; Baker 1991 for the stack resource policy.
 
     Raises AnalysisNotApplicable when a task suspends.
     """
@@ -73,7 +73,7 @@ def inheritance_blocking_ns(tasks: Sequence[Sections], *, suspends: Sequence[boo
     The lesser of: the longest relevant section of every lower task together; the longest lower section on every
     relevant resource together. A resource is relevant that the task or a higher one uses, or that is locked inside a
     lower section on a relevant one, through which chains of blocking run.
-    Source: Sha, Rajkumar, Lehoczky 1990, theorems 3 to 6.
+    Source: Sha, Rajkumar, Lehoczky 1990.
 
     Raises AnalysisNotApplicable when a task suspends.
     """

@@ -18,7 +18,7 @@ def fifo_response_times(tasks: Sequence[Timing]) -> list[int]:
     all earlier instants from which it would not be a worse response. Equal releases are broken against the task.
     Deadlines are arbitrary. Blocking does not occur. Exact up to ties.
 
-    Source: George, Rivierre, Spuri 1996, section on FIFO; George, Minet 1997.
+    Source: George, Rivierre, Spuri 1996; George, Minet 1997.
 
     Raises NotConverged when the load exceeds 1, the busy period does not end within the horizon, or more than
     MOST_RELEASES of it would have to be looked at.

@@ -63,7 +63,7 @@ def amc_rtb(tasks: Sequence[DualTiming]) -> list[AmcResponse]:
     """AMC-rtb: interference of LO tasks across the switch is that of the whole LO response.
 
     Assumes deadline <= period, no jitter; all three bounds of a HI task have to meet its deadline.
-    Sufficient. Source: Baruah, Burns, Davis 2011, section IV-A.
+    Sufficient. Source: Baruah, Burns, Davis 2011, AMC-rtb.
     """
     return _analyse(tasks, _switch_rtb)
 
@@ -73,7 +73,7 @@ def amc_max(tasks: Sequence[DualTiming]) -> list[AmcResponse]:
     their LO wcet; never above AMC-rtb.
 
     Assumptions as for `amc_rtb`, and a HI task above a HI task has to meet its deadlines in LO mode, or that gets no
-    bound. Sufficient. Source: Baruah, Burns, Davis 2011, section IV-B.
+    bound. Sufficient. Source: Baruah, Burns, Davis 2011, AMC-max.
     """
     return _analyse(tasks, _switch_max)
 

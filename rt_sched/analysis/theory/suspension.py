@@ -56,7 +56,7 @@ def suspending_worst_cases(
 
     A task has a bound as long as its jobs end before the next arrives: window + jitter <= period. `late_ns`: by how
     much work that is counted with a job, such as the switch back from it, may follow its end.
-    Source: Chen, Nelissen, Huang 2016, theorem 1.
+    Source: Chen, Nelissen, Huang 2016.
     """
     free = not late_ns and not any(t.jitter_ns or t.blocking_ns for t in tasks)
     cases: list[SuspendedCase | None] = []

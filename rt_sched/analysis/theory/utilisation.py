@@ -24,7 +24,7 @@ def liu_layland(tasks: Sequence[Timing]) -> bool:
     """Whether U <= n (2^(1/n) - 1), which is enough for rate-monotonic priorities on one preemptive processor.
 
     Assumes implicit deadlines, no jitter, no blocking, priorities by period. Decided as (1 + U/n)^n <= 2.
-    Source: Liu, Layland 1973, theorem 5.
+    Source: Liu, Layland 1973.
     """
     _require_rate_monotonic(tasks, "the Liu-Layland test")
     if len(tasks) > MOST_EXACT:
@@ -35,7 +35,7 @@ def liu_layland(tasks: Sequence[Timing]) -> bool:
 def hyperbolic(tasks: Sequence[Timing]) -> bool:
     """Whether the product of (U_i + 1) is at most 2, which is enough under the same assumptions and accepts more.
 
-    Source: Bini, Buttazzo, Buttazzo 2003, theorem 1.
+    Source: Bini, Buttazzo, Buttazzo 2003.
     """
     _require_rate_monotonic(tasks, "the hyperbolic test")
     if len(tasks) > MOST_EXACT:
@@ -46,7 +46,7 @@ def hyperbolic(tasks: Sequence[Timing]) -> bool:
 def edf_load(tasks: Sequence[Timing]) -> bool:
     """Whether U <= 1, which decides EDF exactly for deadlines of at least the period, without jitter and blocking.
 
-    Source: Liu, Layland 1973, theorem 7.
+    Source: Liu, Layland 1973.
     """
     for position, task in enumerate(tasks):
         if task.deadline_ns < task.period_ns or task.jitter_ns or task.blocking_ns:
