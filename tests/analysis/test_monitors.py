@@ -19,7 +19,7 @@ from rt_sched.lowering import lower, nominal_samples
 from rt_sched.planner import make_plan
 from rt_sched.sim import Simulation
 from rt_sched.trace.chains import measure_chain
-from rt_sched.trace.records import Trace
+from rt_sched.trace.records import SampleTable, Trace
 
 CAMERA = model.Sensor("cam", model.SensorKind.CAMERA, Fraction(10**9, 100), ("box",), (), 3, 4, 2, capture_jitter_ns=3)
 LIDAR = replace(CAMERA, name="lidar", kind=model.SensorKind.LIDAR, rate_hz=Fraction(10**9, 200))
@@ -121,6 +121,18 @@ def test_a_run_that_breaks_one_assumption_trips_its_monitor_alone(assumption: st
     deviation = first.first[0]
     over = deviation.value_ns < deviation.limit_ns if first.relation == "at least" else None
     assert over if over is not None else deviation.value_ns > deviation.limit_ns
+
+
+def test_a_sensor_that_ends_before_the_others_has_a_gap() -> None:
+    system = declared()
+    horizon_ns = 8000
+    samples = nominal_samples(system, horizon_ns)
+    early = (samples.sensor == 0) & (samples.capture_ns > 7600)
+    columns = ("sensor", "number", "arrival_ns", "capture_ns", "status")
+    kept = SampleTable(*(getattr(samples, name)[~early] for name in columns))
+    simulation = Simulation(lower(system, make_plan(system), kept, horizon_ns=horizon_ns))
+    simulation.run()
+    assert tripped(simulation.trace()) == {"sensor_gap"}
 
 
 def test_a_job_that_publishes_nothing_trips_its_monitor() -> None:

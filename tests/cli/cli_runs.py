@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -121,7 +122,7 @@ def write_log(
         streams += [(kind, schema, topic, Fraction(rate)) for topic, rate in topics.items()]
     messages = []
     for place, (kind, _, topic, rate) in enumerate(streams):
-        for number in range(int(seconds * rate)):
+        for number in range(math.ceil(seconds * rate)):
             stamp_ns = EPOCH_NS + int(number * 10**9 / rate)
             data = _payload(kind, stamp_ns, random)
             if broken_every and number % broken_every == broken_every - 1:

@@ -168,9 +168,13 @@ class _Watch:
     def _sensor_gaps(self) -> _Looked:
         samples = self._trace.samples
         for _, sensor, rows in self._samples():
-            captures = np.sort(samples.capture_ns[rows])
-            gaps = np.diff(captures)
-            yield self._found(sensor.name, samples.number[rows][1:], captures[1:], gaps, sensor_gap_ns(sensor))
+            captures, limit_ns = np.sort(samples.capture_ns[rows]), sensor_gap_ns(sensor)
+            numbers = samples.number[rows]
+            # What should have arrived while others still did is missing, too.
+            silent_since_ns = int(samples.arrival_ns.max()) - sensor.latency_ns - sensor.jitter_ns
+            if silent_since_ns > captures[-1] + limit_ns:
+                captures, numbers = np.append(captures, silent_since_ns), np.append(numbers, numbers[-1] + 1)
+            yield self._found(sensor.name, numbers[1:], captures[1:], np.diff(captures), limit_ns)
 
     def _suspensions(self) -> _Looked:
         events, jobs = self._trace.events, self._trace.jobs
