@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hand_made import bound, element, jobs_of, planned, section, task, worst
 
-from rt_sched.analysis.theory import fifo
+from rt_sched.analysis.theory import fifo, transactions
 from rt_sched.analysis.theory.fifo import fifo_response_times
 from rt_sched.analysis.theory.fixed_points import NotConverged, Timing
 from rt_sched.analysis.theory.transactions import OffsetTask, offset_worst_case, transactions_of
@@ -106,6 +106,16 @@ def test_what_does_not_end_has_no_bound() -> None:
     assert offset_worst_case(full, 0) is not None
     with pytest.raises(NotConverged):
         offset_worst_case([OffsetTask(Fraction(2**62), 1, 0, offset_ns=0)], 0)
+
+
+def test_a_busy_period_of_very_many_jobs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = [OffsetTask(Fraction(10), 4, 0, offset_ns=0), OffsetTask(Fraction(7), 4, 1, offset_ns=3)]
+    case = offset_worst_case(tasks, 1)
+    assert case is not None
+    assert case.job == 1
+    monkeypatch.setattr(transactions, "MOST_JOBS", 0)
+    with pytest.raises(NotConverged, match="more than 0 jobs"):
+        offset_worst_case(tasks, 1)
 
 
 def test_a_busy_period_of_very_many_releases_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from math import lcm
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.analysis.theory.fixed_points import MOST_STEPS, NotConverged, exact_sum
+from rt_sched.analysis.theory.fixed_points import NotConverged, exact_sum
 
 Int64s = npt.NDArray[np.int64]
 
@@ -25,6 +25,8 @@ Int64s = npt.NDArray[np.int64]
 MOST_PHASES = 64
 #: Finest grid of a transaction, in parts of a nanosecond.
 FINEST = 10**6
+#: Jobs of one busy period, and steps to one of its windows, that are followed.
+MOST_JOBS, _MOST_STEPS = 1000, 10_000
 #: Longest time, in parts of the grid, that is followed.
 _LIMIT = 2**61
 
@@ -178,6 +180,9 @@ class _Analysis:
         while True:
             arrival = earliest + job * period
             open_ = arrival < length_ns * scale
+            if best is not None:
+                # No job ends after its busy period.
+                open_ &= length_ns - -(-arrival // scale) > best[0]
             if not open_.any():
                 break
             base_ns = own.blocking_ns + (job + 1) * own.cost_ns - (own.last_region_ns - 1)
@@ -188,8 +193,8 @@ class _Analysis:
             if best is None or response_ns[phase] > best[0]:
                 best = (int(response_ns[phase]), job, int(counted_ns[phase]), int(window_ns[phase]), phase)
             job += 1
-            if job > MOST_STEPS:
-                raise NotConverged(f"more than {MOST_STEPS} jobs in one busy period")
+            if job > MOST_JOBS:
+                raise NotConverged(f"more than {MOST_JOBS} jobs in one busy period")
         if best is None:
             return None
         return OffsetCase(*best[:4], self._counted(best[4], best[3]))
@@ -201,14 +206,14 @@ class _Analysis:
         busy = window_ns is None
         fixed_ns = self._tasks[self._own].blocking_ns if busy else base_ns
         current = np.full(len(self._first), base_ns, np.int64) if window_ns is None else window_ns
-        for _ in range(MOST_STEPS):
+        for _ in range(_MOST_STEPS):
             needed = fixed_ns + self._own_work(current, busy) + self._other_work(current)
             if (needed <= current).all():
                 return current
             current = np.maximum(needed, current)
             if current.max() > self._limit_ns:
                 raise NotConverged(f"the window exceeds {self._limit_ns} ns")
-        raise NotConverged(f"no fixed point after {MOST_STEPS} steps")
+        raise NotConverged(f"no fixed point after {_MOST_STEPS} steps")
 
     def _own_work(self, window_ns: Int64s, busy: bool) -> Int64s:
         jobs = self._mine.jobs(self._first, window_ns)
