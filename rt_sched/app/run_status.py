@@ -52,9 +52,12 @@ def run_status(
     missed = missed or _nobody_commands(arbiter_states)
     if missed:
         return "deadline_miss", missed
+    lacking = _lacking(losses)
+    if lacking:
+        return "incomplete", f"{lacking}; {tripped}" if tripped else lacking
     if tripped:
         return "assumption_violated", tripped
-    lacking = _lacking(losses) or _silent(chains, after_recording_ns) or _minimal_risk(arbiter_states, faults)
+    lacking = _silent(chains, after_recording_ns) or _minimal_risk(arbiter_states, faults)
     if lacking:
         return "incomplete", lacking
     return "ok", "every mapped message was delivered, every deadline and chain limit was met"

@@ -135,8 +135,8 @@ def test_stages_that_do_not_fit_each_other_are_the_system_files_mistake(cli, pla
         re.sub(r"(stage: pipelines.camera:Preprocess\n)", r"\1    parameters: {input_width: 320}\n", text)
     )
     ended = cli("replay", logs / "drive.mcap", "--system", "system.yaml", "-o", "run", code=2)
-    assert "the tensor float32[1, 3, 300, 320] does not fit the model" in ended.err
-    assert "set the preprocessing's input_width" in ended.err
+    assert "does not take one float32[1, 3, 300, 320]" in ended.err
+    assert "input_width, input_height" in ended.err
     assert not (place / "run").exists()
 
 

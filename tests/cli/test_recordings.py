@@ -133,7 +133,7 @@ def test_a_clock_that_was_set_while_it_recorded(cli, tmp_path, monkeypatch):
         def add_message(self, topic, data, *, log_time_ns, publish_time_ns):
             if log_time_ns < epoch_ns + self.early * 10_000_000:
                 stamp_ns = publish_time_ns - 10 * 365 * 86_400 * 10**9
-                data = payload("imu", stamp_ns, b"", np.random.default_rng(1))
+                data = payload("imu", stamp_ns, np.random.default_rng(1))
                 log_time_ns -= publish_time_ns - stamp_ns
             super().add_message(topic, data, log_time_ns=log_time_ns, publish_time_ns=publish_time_ns)
 
@@ -159,7 +159,7 @@ def test_a_recording_that_counts_from_zero_and_has_no_stamps(cli, tmp_path, monk
     """As simulators write them: the first data was then captured before the recording's time 0."""
     payload = cli_runs._payload
     monkeypatch.setattr("cli_runs.EPOCH_NS", 0)
-    monkeypatch.setattr("cli_runs._payload", lambda kind, _, jpeg, random: payload(kind, 0, jpeg, random))
+    monkeypatch.setattr("cli_runs._payload", lambda kind, _, random: payload(kind, 0, random))
     write_log(tmp_path / "log.mcap", seconds=0.5, imus={"/imu/data": 100})
     cli("replay", "log.mcap", "-o", "run")
     summary = Run(tmp_path / "run", None).summary

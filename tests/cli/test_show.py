@@ -22,7 +22,7 @@ def test_show_json_is_one_document(cli: Cli) -> None:
     ended = cli("show", "quad_orin", "--json")
     assert (ended.code, ended.err) == (0, "")
     assert ended.document["schema"] == "rt-sched/system/1"
-    assert len(ended.document["tasks"]) == 31
+    assert len(ended.document["tasks"]) == 35
 
 
 def test_show_tells_every_problem_of_a_wrong_file(cli: Cli) -> None:

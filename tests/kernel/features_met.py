@@ -70,7 +70,7 @@ LEAST_PER_1000: dict[str, dict[str, int]] = {
         "MSRP wait": 70,
         "nested lock": 1200,
         "tick of spinning": 260,
-        "spin ends in dispatch": 20,
+        "spin ends in dispatch": 15,
         "lock released in the dispatch that granted it": 15,
         "inherited over 1": 100,
         "inherited over 2": 18,

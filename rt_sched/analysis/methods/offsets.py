@@ -37,6 +37,10 @@ def _not_plain(task: LoadTask) -> bool:
     return bool(disturbed) or task.blocking is None or task.blocking.total_ns > 0
 
 
+SEVERAL = Need(
+    lambda load: None if len(load.tasks) > 1 else "one task alone has no phase to others",
+    _INSTEAD,
+)
 PERIODIC = Need(
     lambda load: first_task(
         load,
@@ -162,6 +166,6 @@ OFFSET_SIMULATION = Method(
     NAME,
     SOURCE,
     (Policy.FIXED_PRIORITY, Policy.EDF),
-    refusal_by(NAME, (PERIODIC, PLAIN, ONE_BUDGET, SHORT)),
+    refusal_by(NAME, (SEVERAL, PERIODIC, PLAIN, ONE_BUDGET, SHORT)),
     _respond,
 )

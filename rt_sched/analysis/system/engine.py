@@ -25,7 +25,7 @@ from rt_sched.analysis.system.propagation import (
 from rt_sched.analysis.theory.fixed_points import HORIZON_NS
 
 #: Rounds over all processors before arrivals count as not settling.
-MOST_ROUNDS = 1000
+MOST_ROUNDS = 150
 
 
 @dataclass(frozen=True, slots=True)
