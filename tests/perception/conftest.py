@@ -13,9 +13,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "qua
 
 from outputs import Outputs, read_outputs
 from real_frames import Quiet
+from scene_logs import cut
 
 from rt_sched.app.replay import ReplayRequest, run_replay
 
+#: The recorded driver brakes at 2.7 s; a little later all that can be seen of the danger has been seen.
+UNTIL_S = 3.1
 QUAD_ORIN = Path(__file__).resolve().parents[2] / "examples" / "quad_orin.yaml"
 
 
@@ -29,3 +32,19 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Outpu
         return read_outputs(run_replay(request, Quiet()).folder / "output.mcap")
 
     return run
+
+
+@pytest.fixture(scope="session")
+def drives(replayed: Callable[[Path], Outputs], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outputs]:
+    """What came out of the hazard scene with some of its sensors; each drive is replayed once."""
+    folder = tmp_path_factory.mktemp("cuts")
+    known: dict[tuple[object, ...], Outputs] = {}
+
+    def drive(*sensors: str, blank: str | None = None) -> Outputs:
+        key = (*sensors, blank)
+        if key not in known:
+            log = cut(folder / f"cut{len(known)}.mcap", sensors=(*sensors, "imu"), until_s=UNTIL_S, blank=blank)
+            known[key] = replayed(log)
+        return known[key]
+
+    return drive

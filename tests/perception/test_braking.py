@@ -10,39 +10,25 @@ import pytest
 from outputs import Outputs
 from reaction import FIRM_M_S2, reaction
 from real_frames import Quiet
-from scene_logs import REPLAY_DATA, cut
+from scene_logs import REPLAY_DATA
 from truth import Truth
 
 from rt_sched.app.scene import SceneRequest, make_scene
 from sensors.scene.scenarios import hazard
 
-#: The recorded driver brakes at 2.7 s; a little later all that can be seen of the danger has been seen.
-UNTIL_S = 3.1
+Drives = Callable[..., Outputs]
 
 
-@pytest.fixture(scope="module")
-def drives(
-    replayed: Callable[[Path], Outputs], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., dict[str, Any]]:
-    """The reaction in the hazard scene with some sensors; each drive is replayed once."""
-    folder = tmp_path_factory.mktemp("cuts")
-    known: dict[tuple[object, ...], dict[str, Any]] = {}
-
-    def drive(*sensors: str, blank: str | None = None) -> dict[str, Any]:
-        key = (*sensors, blank)
-        if key not in known:
-            log = cut(folder / f"cut{len(known)}.mcap", sensors=(*sensors, "imu"), until_s=UNTIL_S, blank=blank)
-            known[key] = reaction(Truth(REPLAY_DATA / "hazard_truth.json"), hazard(), replayed(log).decisions)
-        return known[key]
-
-    return drive
+def judged(outputs: Outputs) -> dict[str, Any]:
+    """The reaction in the hazard scene."""
+    return reaction(Truth(REPLAY_DATA / "hazard_truth.json"), hazard(), outputs.decisions)
 
 
 @pytest.mark.parametrize(
     "sensors", [("front_standard", "lidar_top"), ("front_standard",), ("lidar_top",)], ids=["both", "camera", "lidar"]
 )
-def test_the_car_that_obeys_stops_in_time(drives: Callable[..., dict[str, Any]], sensors: tuple[str, ...]) -> None:
-    seen = drives(*sensors)
+def test_the_car_that_obeys_stops_in_time(drives: Drives, sensors: tuple[str, ...]) -> None:
+    seen = judged(drives(*sensors))
     assert seen["right"], seen
     assert seen["hazard_ns"] < seen["emergency_ns"] < seen["last_chance_ns"]
     assert not seen["contact"]
@@ -50,16 +36,14 @@ def test_the_car_that_obeys_stops_in_time(drives: Callable[..., dict[str, Any]],
 
 
 def test_with_camera_and_lidar_it_brakes_at_a_plausible_time_to_collision(
-    drives: Callable[..., dict[str, Any]],
+    drives: Drives,
 ) -> None:
-    assert 1.2 < drives("front_standard", "lidar_top")["ttc_at_emergency_s"] < 3.5
+    assert 1.2 < judged(drives("front_standard", "lidar_top"))["ttc_at_emergency_s"] < 3.5
 
 
 @pytest.mark.parametrize("sensors", [("front_standard", "lidar_top"), ("front_standard",)], ids=["both", "camera"])
-def test_with_the_lead_painted_over_nothing_brakes(
-    drives: Callable[..., dict[str, Any]], sensors: tuple[str, ...]
-) -> None:
-    seen = drives(*sensors, blank="lead")
+def test_with_the_lead_painted_over_nothing_brakes(drives: Drives, sensors: tuple[str, ...]) -> None:
+    seen = judged(drives(*sensors, blank="lead"))
     assert seen["emergency_ns"] is None, seen
     assert seen["hardest_m_s2"] < FIRM_M_S2
 
