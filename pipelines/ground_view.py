@@ -32,8 +32,8 @@ class GroundGrid:
         """From `near_m` to `far_m` ahead and `half_width_m` to either side."""
         side = round(half_width_m / step_across_m)
         return GroundGrid(
-            near_m + step_m * np.arange(int((far_m - near_m) / step_m + 1e-9) + 1),
-            step_across_m * np.arange(-side, side + 1),
+            near_m + step_m * np.arange(int((far_m - near_m) / step_m + 1e-9) + 1, dtype=np.float64),
+            step_across_m * np.arange(-side, side + 1, dtype=np.float64),
             ground_z_m,
         )
 

@@ -102,7 +102,10 @@ def test_priorities_order_jobs_as_the_policy_does(task_set: TaskSet) -> None:
     [
         (SetTask("a", 1, 5, 1, separation_ns=5), "task a: its arrivals are sporadic"),
         (SetTask("a", 1, 5, 1, curve=ArrivalCurve(5, ((1, 1),))), "task a: its arrivals are given by an arrival curve"),
-        (SetTask("a", 1, 5, 1, period_ns=1_000_003), "one hyperperiod, 3000009 ns, has 1000006 jobs, and a job set at most 1000005"),
+        (
+            SetTask("a", 1, 5, 1, period_ns=1_000_003),
+            "one hyperperiod, 3000009 ns, has 1000006 jobs, and a job set at most 1000005",
+        ),
     ],
 )
 def test_what_has_no_job_set_is_refused(task: SetTask, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
