@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rt_sched.analysis.result import Assumption
-from rt_sched.model import EdgeKind, OverrunAction, Periodic, Sporadic, System, Task
+from rt_sched.model import EdgeKind, Join, OnMessage, OverrunAction, Periodic, Sporadic, System, Task
 
 
 def assumptions_of(system: System) -> tuple[Assumption, ...]:
@@ -61,6 +61,12 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
             "every job that completes publishes, so that chains go on with new data",
             "completed jobs without an output",
             [t for t in system.tasks if any(t.name in chain.path for chain in system.chains)],
+        ),
+        (
+            "partners",
+            "every message that is to be paired finds its partner within the tolerance",
+            "messages without a partner",
+            [t for t in system.tasks if isinstance(t.activation, OnMessage) and t.activation.join is Join.ALL],
         ),
         (
             "queues",

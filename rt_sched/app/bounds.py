@@ -12,7 +12,7 @@ from rt_sched.trace.records import Trace
 from rt_sched.units import format_ms
 
 #: Assumptions whose breach already makes a run incomplete, in words of its own.
-_TOLD_OTHERWISE = ("outputs", "queues")
+_TOLD_OTHERWISE = ("outputs", "partners", "queues")
 #: Exceeded bounds that a summary lists.
 _MOST_LISTED = 20
 

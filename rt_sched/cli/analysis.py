@@ -55,6 +55,9 @@ def analyze(
     as_json: Json = False,
 ) -> None:
     """Bound all response times, and say whether deadlines are met: exit 0 yes, 1 no, 3 not known."""
+    for option, target in (("--output", output), ("--sag", job_set)):
+        if target is not None and target.resolve() == Path(task_set or system or "").resolve():
+            raise typer.BadParameter(f"{target} is the file that is analysed", param_hint=option)
     # Before the kernels, for which it chooses the folder.
     from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import analyze as job

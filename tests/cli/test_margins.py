@@ -40,3 +40,10 @@ def test_a_task_set_has_no_margins(cli, tmp_path):
     path = tmp_path / "set.csv"
     path.write_text("name,wcet,period\na,1,10\n")
     assert "--margins" in cli("analyze", "--taskset", path, "--margins", code=2).err
+
+
+def test_no_output_replaces_the_file_that_is_analysed(cli, tmp_path):
+    path = tmp_path / "two.yaml"
+    path.write_text(SYSTEM.replace("WCET", "6ms"))
+    assert "is the file that is analysed" in cli("analyze", path, "-o", path, code=2).err
+    assert path.read_text() == SYSTEM.replace("WCET", "6ms")

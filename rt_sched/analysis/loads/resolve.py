@@ -40,10 +40,30 @@ def mode_loads(system: model.System, plan: model.Plan) -> tuple[ModeLoad, ...]:
     """Every mode of the system; `plan` has passed `check_plan`."""
     if not system.modes:
         return (_mode_load(NOMINAL, system, plan, frozenset(task.name for task in system.tasks)),)
+    declared = _with_declared_frequencies(system, plan)
     return tuple(
-        _mode_load(mode.name, _at_frequencies(system, mode.frequencies), plan, frozenset(mode.tasks))
+        _mode_load(mode.name, _at_frequencies(declared, mode.frequencies), plan, frozenset(mode.tasks))
         for mode in system.modes
     )
+
+
+def _with_declared_frequencies(system: model.System, plan: model.Plan) -> model.System:
+    """Execution times that do not say at which frequency they hold say that of the start of a run."""
+    start_hz = {
+        (device.name, pe.name): pe.frequency_hz for device in system.devices for pe in device.processing_elements
+    }
+
+    def declared(times: model.ExecutionTime, frequency_hz: int | None) -> model.ExecutionTime:
+        return times if times.frequency_hz is not None else replace(times, frequency_hz=frequency_hz)
+
+    tasks = []
+    for task, placement in zip(system.tasks, plan.placements, strict=True):
+        processor = plan.processors[placement.processor]
+        frequency_hz = start_hz[processor.device, processor.pe]
+        by_kind = tuple((kind, declared(times, frequency_hz)) for kind, times in task.execution_by_kind)
+        execution = declared(task.execution, frequency_hz)
+        tasks.append(replace(task, execution=execution, execution_by_kind=by_kind))
+    return replace(system, tasks=tuple(tasks))
 
 
 def _at_frequencies(system: model.System, frequencies: Sequence[model.Frequency]) -> model.System:

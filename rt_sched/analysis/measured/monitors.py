@@ -12,6 +12,7 @@ from rt_sched import model
 from rt_sched.analysis.loads.load import LoadTask
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.system.propagation import sensor_gap_ns, sensor_streams
+from rt_sched.lowering.machine_input import Role
 from rt_sched.trace.records import DropReason, EventKind, Int64s, JobStatus, Trace
 from rt_sched.units import NS_PER_S, ceil_int
 
@@ -98,6 +99,7 @@ class _Watch:
             ("sections", "executed time inside critical sections", "at most", self._sections),
             ("links", "time on the link", "at most", self._transfers),
             ("queues", "messages lost to full queues", "at most", self._drops),
+            ("partners", "messages without a partner", "at most", self._unmatched),
             ("outputs", "completed jobs without an output", "at most", self._silences),
         )
 
@@ -235,8 +237,16 @@ class _Watch:
 
     def _drops(self) -> _Looked:
         """Full queues lose messages, so chains through them may wait longer than their bounds say."""
+        return self._dropped((DropReason.FULL_OLDEST, DropReason.FULL_NEWEST), paired=False)
+
+    def _unmatched(self) -> _Looked:
+        return self._dropped((DropReason.UNMATCHED,), paired=True)
+
+    def _dropped(self, reasons: Sequence[DropReason], *, paired: bool) -> _Looked:
         drops, setup = self._trace.drops, self._mode.setup
-        full = np.flatnonzero(np.isin(drops.reason, (DropReason.FULL_OLDEST, DropReason.FULL_NEWEST)))
+        if paired and not any(edge.role is Role.PAIRED for edge in setup.edges):
+            return
+        full = np.flatnonzero(np.isin(drops.reason, reasons))
         jobs = self._trace.jobs
         published = int(np.count_nonzero(jobs.status == JobStatus.COMPLETED))
         wrong = []

@@ -28,12 +28,13 @@ def global_fp_response_times(tasks: Sequence[Timing], cores: int) -> list[int | 
 
         def needed(window_ns: int, mine: Timing = mine, higher: list[tuple[Timing, int]] = higher) -> int:
             most_ns = window_ns - mine.wcet_ns + 1
-            fresh = [min(_fresh_ns(task, window_ns), most_ns) for task, _ in higher]
-            carried = [
-                min(_carried_ns(task, response_ns + task.jitter_ns, window_ns), most_ns) for task, response_ns in higher
-            ]
+            over_fresh = [_fresh_ns(task, window_ns) - most_ns for task, _ in higher]
+            over_carried = [_carried_ns(task, r_ns + task.jitter_ns, window_ns) - most_ns for task, r_ns in higher]
+            fresh = [min(over_ns, 0) + most_ns for over_ns in over_fresh]
+            carried = [min(over_ns, 0) + most_ns for over_ns in over_carried]
             extra = sorted((max(0, c - f) for c, f in zip(carried, fresh, strict=True)), reverse=True)
-            return mine.wcet_ns + (sum(fresh) + sum(extra[: cores - 1])) // cores
+            total_ns = mine.wcet_ns + (sum(fresh) + sum(extra[: cores - 1])) // cores
+            return max(total_ns, window_ns + _hopeless_ns(total_ns, window_ns, cores, over_fresh, over_carried))
 
         response_ns = fixed_point_within(needed, mine.wcet_ns, mine.deadline_ns)
         if response_ns is None:
@@ -66,17 +67,14 @@ def global_edf_response_times(
 
             def needed(window_ns: int, mine: Timing = mine, others: list[tuple[Timing, int]] = others) -> int:
                 most_ns = window_ns - mine.wcet_ns + 1
-                return mine.wcet_ns + (
-                    sum(
-                        min(
-                            _carried_work_ns(task, window_ns, task.jitter_ns + task.deadline_ns - slack_ns),
-                            most_ns if task.jitter_ns else _due_work_ns(task, mine.deadline_ns, slack_ns),
-                            most_ns,
-                        )
-                        for task, slack_ns in others
-                    )
-                    // cores
-                )
+                over = []
+                for task, slack_ns in others:
+                    work_ns = _carried_work_ns(task, window_ns, task.jitter_ns + task.deadline_ns - slack_ns)
+                    if not task.jitter_ns:
+                        work_ns = min(work_ns, _due_work_ns(task, mine.deadline_ns, slack_ns))
+                    over.append(work_ns - most_ns)
+                total_ns = mine.wcet_ns + sum(min(over_ns, 0) + most_ns for over_ns in over) // cores
+                return max(total_ns, window_ns + _hopeless_ns(total_ns, window_ns, cores, over, over))
 
             responses[own] = fixed_point_within(needed, mine.wcet_ns, mine.deadline_ns - late_ns[own])
         found = [
@@ -86,6 +84,24 @@ def global_edf_response_times(
             break
         slacks = [max(old, new) for old, new in zip(slacks, found, strict=True)]
     return responses
+
+
+def _hopeless_ns(
+    total_ns: int, window_ns: int, cores: int, over_fresh: Sequence[int], over_carried: Sequence[int]
+) -> int:
+    """By how much a window may grow at once, as no window on the way is long enough; 0 when that is not known.
+
+    While m tasks each have more work than the limit of one, window less own work plus 1, every core is taken and the
+    window grows by 1 ns a step. Such an excess shrinks by at most 1 ns with each ns of the window. At most m - 1 of
+    them count with the work that they carry in.
+    """
+    if total_ns <= window_ns or len(over_fresh) < cores:
+        return 0
+    fresh_ns = sorted(over_fresh, reverse=True)[cores - 1]
+    first = max(range(len(over_fresh)), key=over_fresh.__getitem__)
+    others = sorted((over for place, over in enumerate(over_carried) if place != first), reverse=True)
+    mixed_ns = min(over_fresh[first], others[cores - 2]) if cores > 1 else over_fresh[first]
+    return max(0, fresh_ns, mixed_ns)
 
 
 def _fresh_ns(task: Timing, window_ns: int) -> int:
