@@ -61,7 +61,7 @@ class BoxFusion:
         for row, column in assigned_pairs(self._cost(objects, sweep), _ALONE):
             paired.add(column)
             found, size = objects.items[row], sweep.extents_m[column]
-            objects.filter.update(row, sweep.ends_m(found.face)[column], self._noise, float(sweep.ages_s[column]))
+            self._correct(objects, row, sweep, column)
             found.size_m = size
             objects.turn_face(row, near_face(sweep.centers_m[column, 0], size[0] / 2.0) or found.face)
             objects.found_by_lidar(found, lidar, boxes.capture_time_ns)
@@ -73,6 +73,27 @@ class BoxFusion:
                 found = objects.add(end, self._noise, face, size, boxes.capture_time_ns, age_s)
                 objects.found_by_lidar(found, lidar, boxes.capture_time_ns)
         return sweep
+
+    def _correct(self, objects: ObjectList, row: int, sweep: Sweep, column: int) -> None:
+        """Corrects an object by the near end of a box.
+
+        Across the way, a box that has become narrower moves the object only as far as both its sides agree on. What
+        passes in front hides one side and leaves the other where it was: the middle of what shows wanders, and the
+        object need not have moved. The rest moves the reference point on the object. One that has become wider may
+        come out of hiding, towards the vehicle's way: its middle counts. Either tells the less, the more has changed.
+        """
+        found, age_s = objects.items[row], float(sweep.ages_s[column])
+        end, noise = sweep.ends_m(found.face)[column], self._noise
+        hidden_m = 0.0
+        # The size of one that a camera has placed since is a typical one, no outline.
+        if not found.placed_by_camera:
+            grown_m = 0.5 * float(sweep.extents_m[column, 1] - found.size_m[1])
+            noise = noise + np.diag((0.0, grown_m**2))
+            if grown_m < 0.0:
+                moved_m = float(end[1] - objects.filter.positions(np.array([age_s]))[row, 0, 1])
+                hidden_m = moved_m - _agreed(moved_m - grown_m, moved_m + grown_m)
+        objects.filter.update(row, end - np.array([0.0, hidden_m]), noise, age_s)
+        objects.filter.mean[row, 1] += hidden_m
 
     def _cost(self, objects: ObjectList, sweep: Sweep) -> Float:
         """What pairing every object with every box costs, float64[n, m]; infinite where it would jump.
@@ -128,3 +149,10 @@ class BoxFusion:
             turned = history.turned_rad(instant_ns if raw else boxes.capture_time_ns, now_ns)
             centers[row, :2] = rotation(-turned) @ centers[row, :2]
         return Sweep(centers, extents, ages_s)
+
+
+def _agreed(right_m: float, left_m: float) -> float:
+    """How far a thing has moved whose sides have moved so far: as the one that moved less, 0 if they part or meet."""
+    if right_m * left_m <= 0.0:
+        return 0.0
+    return min(right_m, left_m, key=abs)

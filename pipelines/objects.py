@@ -109,14 +109,18 @@ class TrackedObject:
         """Sweeps that showed the object, or what its positions by cameras are worth where no LiDAR has."""
         return self.sweeps if self.sweeps else self.places / _PLACES_PER_SWEEP
 
+    @property
+    def placed_by_camera(self) -> bool:
+        """Whether the latest position came from a camera, and with it a size that is typical and not measured."""
+        return self.lidar_seen_ns is None or self.last_placed_ns > self.lidar_seen_ns
+
     def believable(self, now_ns: int) -> bool:
         """Confirmed, and not missing without reason: a young mistake must not fly on.
 
         A sweep that does not show the object needs `_PLACES_PER_MISS` earlier positions. One that cameras follow has
         left their images when they do not see where it stands for `_CAMERA_COAST_NS`.
         """
-        by_camera = self.lidar_seen_ns is None or self.last_placed_ns > self.lidar_seen_ns
-        if by_camera and now_ns - self.last_placed_ns > _CAMERA_COAST_NS:
+        if self.placed_by_camera and now_ns - self.last_placed_ns > _CAMERA_COAST_NS:
             return False
         return self.confirmed and self.places >= _PLACES_PER_MISS * self.misses
 
