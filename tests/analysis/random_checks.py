@@ -68,7 +68,7 @@ def _check_bounds(who: str, mode: ModeLoad, seen: Sequence[int], outcome: Outcom
             if method.refuse(present) is not None:
                 outcome.counts[f"{method.name} refused"] += 1
                 continue
-            for task, one in zip(present.tasks, method.respond(present), strict=True):
+            for task, one in zip(present.tasks, method.find(present), strict=True):
                 if one.bound is None:
                     outcome.counts[f"{method.name} inconclusive"] += 1
                     continue

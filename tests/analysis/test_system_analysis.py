@@ -52,3 +52,9 @@ def test_every_method_was_met_often() -> None:
     assert _totals["verdict schedulable"] > 300
     assert _totals["verdict unschedulable"] > 100
     assert _totals["verdict inconclusive"] > 50
+
+
+@pytest.mark.parametrize("seed", [22597, 23260])
+def test_switches_of_nested_inheritance_and_of_shared_queues(seed: int) -> None:
+    """Systems whose switches last as long as jobs: each one between a job and what it waits for counts."""
+    assert check(seed).violations == []

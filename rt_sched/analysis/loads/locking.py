@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rt_sched.analysis.loads.load import Blocking
 from rt_sched.analysis.theory.blocking import (
@@ -115,6 +115,8 @@ def _on_processor(
     elif Protocol.PRIORITY_CEILING in protocols:
         totals = ceiling_blocking_ns(sections)
     else:
+        # For each section that blocks its holder goes on, and then the job that waited: two switches more.
+        sections = [[replace(one, length_ns=one.length_ns + 2 * row.switch_ns) for one in mine] for mine in sections]
         totals = inheritance_blocking_ns(sections)
     protocol = next(iter(protocols))
     by_deadline = row.policy is Policy.EDF

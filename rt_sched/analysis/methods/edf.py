@@ -38,10 +38,7 @@ SOURCE = "Spuri 1996 (preemptive, jitter); George, Rivierre, Spuri 1996 (non-pre
 def _respond(load: ProcessorLoad) -> list[Found]:
     rows = rows_of(load)
     preemptive = load.row.preemptive
-    try:
-        blocked = [blocked_ns(load, row.task) for row in rows]
-    except NotConverged as error:
-        return [Found(None, str(error)) for _ in load.tasks]
+    blocked = [blocked_ns(load, row.task) for row in rows]
     result = edf_response_times(
         [[row.task.cost_ns for row in rows]],
         [[row.stream.period_ns for row in rows]],

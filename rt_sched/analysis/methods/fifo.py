@@ -16,7 +16,7 @@ from rt_sched.analysis.methods.method import (
 from rt_sched.analysis.methods.rows import Row, arrival_term, interference, own_terms, rows_of, worse
 from rt_sched.analysis.result import Bound
 from rt_sched.analysis.theory.fifo import fifo_worst_cases
-from rt_sched.analysis.theory.fixed_points import NotConverged, Timing
+from rt_sched.analysis.theory.fixed_points import Timing
 from rt_sched.model import Policy
 
 NAME = "fifo_response_time"
@@ -28,10 +28,7 @@ def _respond(load: ProcessorLoad) -> list[Found]:
     if load.load > 1:
         return [Found(None, "the processor is asked for more than it has", unbounded=True) for _ in load.tasks]
     timings = [Timing(row.task.cost_ns, row.stream.period_ns, row.task.deadline_ns, row.jitter_ns) for row in rows]
-    try:
-        worst = fifo_worst_cases(timings, [row.stream.jitter_ns for row in rows])
-    except NotConverged as error:
-        return [Found(None, str(error)) for _ in load.tasks]
+    worst = fifo_worst_cases(timings, [row.stream.jitter_ns for row in rows])
     found: dict[int, Found] = {}
     for row, (release_ns, done_ns) in zip(rows, worst, strict=True):
         found[row.place] = worse(found.get(row.place), Found(_bound(rows, row, release_ns, done_ns)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.result import Bound, Refusal
+from rt_sched.analysis.theory.fixed_points import NotConverged
 from rt_sched.model import Policy
 
 
@@ -33,6 +34,13 @@ class Method:
     policies: tuple[Policy, ...]
     refuse: Callable[[ProcessorLoad], Refusal | None]
     respond: Callable[[ProcessorLoad], list[Found]]
+
+    def find(self, load: ProcessorLoad) -> list[Found]:
+        """As `respond`; a window that does not end within the limits leaves no bound to any task."""
+        try:
+            return self.respond(load)
+        except NotConverged as error:
+            return [Found(None, str(error)) for _ in load.tasks]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,12 @@ _FREELY_PREEMPTIVE = Need(
     ),
     _PARTITION,
 )
+#: A core in the middle of a switch cannot be taken, so a job preempts another one instead of the least urgent, whose
+#: further switches no other core shares.
+_FREE_SWITCHES = Need(
+    lambda load: "switches and migrations take time" if load.row.switch_ns or load.row.migration_ns else None,
+    _PARTITION,
+)
 _ONE_STREAM = Need(
     lambda load: first_task(
         load, lambda t: len(t.streams) > 1, lambda t: f"several independent inputs activate task {t.name}"
@@ -56,14 +62,9 @@ def _jitter_ns(task: LoadTask) -> int:
     return task.streams[0].jitter_ns + task.release_jitter_ns
 
 
-def _cost_ns(load: ProcessorLoad, task: LoadTask) -> int:
-    """A job that wants a core in the middle of another's switch keeps that core waiting for at most one more switch."""
-    return task.cost_ns + load.row.switch_ns
-
-
 def _timings(load: ProcessorLoad, deadlines_ns: Sequence[int]) -> list[Timing]:
     return [
-        Timing(_cost_ns(load, task), task.streams[0].period_ns, deadline_ns, _jitter_ns(task))
+        Timing(task.cost_ns, task.streams[0].period_ns, deadline_ns, _jitter_ns(task))
         for task, deadline_ns in zip(load.tasks, deadlines_ns, strict=True)
     ]
 
@@ -99,11 +100,9 @@ def _respond_edf(load: ProcessorLoad) -> list[Found]:
 
 def _bound(load: ProcessorLoad, task: LoadTask, window_ns: int, name: str, source: str) -> Bound:
     """The others' share of all cores in one term: they delay together, and which of them do is not known."""
-    overhead_ns = task.overhead_ns + load.row.switch_ns
     parts = (
         (TermKind.OWN_EXECUTION, task.wcet_ns, task.name),
-        (TermKind.OVERHEAD, overhead_ns, task.name),
-        (TermKind.INTERFERENCE, window_ns - task.wcet_ns - overhead_ns, f"others, on {load.row.cores} cores"),
+        (TermKind.INTERFERENCE, window_ns - task.wcet_ns, f"others, on {load.row.cores} cores"),
         (TermKind.RELEASE_JITTER, task.release_jitter_ns, None),
     )
     terms = tuple(Term(kind, value_ns, by) for kind, value_ns, by in parts if value_ns)
@@ -123,7 +122,16 @@ def _method(
     more: Sequence[Need],
     respond: Callable[[ProcessorLoad], list[Found]],
 ) -> Method:
-    needs = (SEVERAL_CORES, _FREELY_PREEMPTIVE, NO_SUSPENSION_HERE, BOUNDED_BLOCKING, ONE_BUDGET, _ONE_STREAM, *more)
+    needs = (
+        SEVERAL_CORES,
+        _FREELY_PREEMPTIVE,
+        _FREE_SWITCHES,
+        NO_SUSPENSION_HERE,
+        BOUNDED_BLOCKING,
+        ONE_BUDGET,
+        _ONE_STREAM,
+        *more,
+    )
     return Method(name, source, (policy,), refusal_by(name, needs), respond)
 
 

@@ -115,7 +115,7 @@ _BY_POLICY = {
 def _respond_oblivious(load: ProcessorLoad) -> list[Found]:
     return [
         one if one.bound is None else Found(_with_waits(one.bound, task, _waits_ns(load, task)))
-        for task, one in zip(load.tasks, _BY_POLICY[load.policy].respond(oblivious(load)), strict=True)
+        for task, one in zip(load.tasks, _BY_POLICY[load.policy].find(oblivious(load)), strict=True)
     ]
 
 

@@ -22,7 +22,7 @@ from rt_sched.analysis.system.propagation import (
     clock_stream,
     sensor_streams,
 )
-from rt_sched.analysis.theory.fixed_points import HORIZON_NS, NotConverged
+from rt_sched.analysis.theory.fixed_points import HORIZON_NS
 
 #: Rounds over all processors before arrivals count as not settling.
 MOST_ROUNDS = 150
@@ -128,7 +128,7 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
         if refusal is not None:
             refusals.append(refusal)
             continue
-        for task, one in zip(present.tasks, _responses(method, present), strict=True):
+        for task, one in zip(present.tasks, method.find(present), strict=True):
             best[task.index] = _better(best.get(task.index), one)
     nothing = Found(None, lost[0] if lost else _why_nothing(load, refusals))
     results = []
@@ -138,14 +138,6 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
         known = () if isinstance(streams, str) else streams
         results.append(TaskBound(task, one.bound, one.reason, known, tuple(refusals), one.unbounded, bool(lost)))
     return results
-
-
-def _responses(method: Method, load: ProcessorLoad) -> list[Found]:
-    """What a method finds; a window that does not end within its limits leaves no bound to any task."""
-    try:
-        return method.respond(load)
-    except NotConverged as error:
-        return [Found(None, str(error)) for _ in load.tasks]
 
 
 def _better(old: Found | None, new: Found) -> Found:
