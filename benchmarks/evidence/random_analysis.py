@@ -12,24 +12,19 @@ benchmarks/results/random_analysis.json.
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import json
-import os
-import subprocess
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from blocks import ROOT, Blocks, arguments_of
 from machine import describe_run
 
-ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "random_analysis.json"
 _TESTS = ROOT / "tests" / "analysis"
-_BLOCK = 500
 _LISTED = 50
 #: Worst responses are counted by their share of the bound, in so many steps.
 _STEPS = 100
@@ -51,13 +46,10 @@ _LEAST_LATER = {
 sys.path.insert(0, str(_TESTS))
 
 
-def sources_digest() -> str:
-    """Changes with any source that takes part."""
-    digest = hashlib.sha256()
-    places = (*((ROOT / "rt_sched" / part).rglob("*.py") for part in _PARTS), _TESTS.glob("random_*.py"))
-    for path in sorted(path for place in places for path in place):
-        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+def sources() -> Iterable[Path]:
+    """Every source that takes part."""
+    parts = (path for part in _PARTS for path in (ROOT / "rt_sched" / part).rglob("*.py"))
+    return (*parts, *_TESTS.glob("random_*.py"))
 
 
 @dataclass(frozen=True)
@@ -87,53 +79,6 @@ def run_block(first: int, count: int) -> Block:
             for share in found:
                 steps[min(_STEPS, int(share * _STEPS))] += 1
     return Block(first, count, violations, dict(counts), shares)
-
-
-def _in_own_process(first: int, count: int) -> Block:
-    """The same in a process of its own, so that a crash is a result."""
-    command = [sys.executable, str(Path(__file__)), "--block", str(first), "--systems", str(count)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["nothing said"])[-1]
-        crash = f"systems {first} to {first + count - 1}: the process ended with {done.returncode}: {last}"
-        return Block(first, count, [crash], {}, {})
-    return Block(**json.loads(done.stdout))
-
-
-def _finished_blocks(partial: Path, digest: str) -> dict[tuple[int, int], Block]:
-    """Blocks of an interrupted run on the same sources, by first system and count; crashes are tried again."""
-    if not partial.exists():
-        return {}
-    lines = [json.loads(line) for line in partial.read_text(encoding="utf-8").splitlines()]
-    blocks = [Block(**line["block"]) for line in lines if line["sources"] == digest]
-    return {(block.first, block.count): block for block in blocks if block.counts}
-
-
-def run(first: int, systems: int, jobs: int, partial: Path) -> list[Block]:
-    """All blocks, those that are kept from before included. Raises SystemExit when a source changes meanwhile."""
-    digest = sources_digest()
-    kept_blocks = _finished_blocks(partial, digest)
-    end = first + systems
-    wanted = [(begin, min(_BLOCK, end - begin)) for begin in range(first, end, _BLOCK)]
-    blocks = {key: kept_blocks[key] for key in wanted if key in kept_blocks}
-    begun = time.monotonic()
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(jobs) as pool, partial.open("a", encoding="utf-8") as kept:
-        waiting = [pool.submit(_in_own_process, *key) for key in wanted if key not in blocks]
-        for number, future in enumerate(as_completed(waiting), 1):
-            block = future.result()
-            if sources_digest() != digest:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise SystemExit("a source has changed since the run began: its blocks do not belong together")
-            blocks[block.first, block.count] = block
-            kept.write(json.dumps({"sources": digest, "block": asdict(block)}) + "\n")
-            kept.flush()
-            failed = sum(len(one.violations) for one in blocks.values())
-            left_s = (time.monotonic() - begun) / number * (len(waiting) - number)
-            done = sum(one.count for one in blocks.values())
-            print(f"{done}/{systems} systems, {failed} bounds exceeded, {left_s / 60:.0f} min left", file=sys.stderr)
-    return [blocks[key] for key in wanted]
 
 
 def median_share(steps: list[int]) -> float:
@@ -181,24 +126,16 @@ def _summary(blocks: list[Block], systems: int) -> tuple[dict[str, dict[str, flo
 
 def main() -> int:
     """Run or go on, print the table of methods, write the result."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--systems", type=int, default=100_000)
-    parser.add_argument("--first", type=int, default=0, help="seed of the first system")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time")
-    parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")
-    parser.add_argument("--output", type=Path, default=RESULT)
-    parser.add_argument("--block", type=int, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, RESULT)
     if arguments.block is not None:
         print(json.dumps(asdict(run_block(arguments.block, arguments.systems))))
         return 0
-    partial = arguments.output.with_suffix(".partial.jsonl")
-    if arguments.fresh:
-        partial.unlink(missing_ok=True)
     begun = time.monotonic()
-    blocks = run(arguments.first, arguments.systems, arguments.jobs, partial)
+    plan = Blocks(Path(__file__), 500, sources, lambda one: len(one["violations"]))
+    found, crashes = plan.run(arguments.first, arguments.systems, arguments.jobs, arguments.partial)
+    blocks = [Block(**one) for one in found]
     methods, verdicts, rare = _summary(blocks, arguments.systems)
-    violations = [one for block in blocks for one in block.violations]
+    violations = [*crashes, *(one for block in blocks for one in block.violations)]
     result = {
         "schema": "rt-sched-random-analysis/1",
         **describe_run(ROOT),
@@ -212,7 +149,8 @@ def main() -> int:
         "methods": methods,
     }
     arguments.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    partial.unlink()
+    if not crashes:
+        arguments.partial.unlink()
     print(f"{'method':<26}{'bounds':>9}{'refused':>9}{'no bound':>9}{'job > 0':>9}{'attained':>9}{'median':>8}")
     for name, one in methods.items():
         row = [one[key] for key in ("accepted", "refused", "inconclusive", "later_job", "attained")]
