@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from rt_sched.analysis.result import (
     TaskResult,
 )
 from rt_sched.analysis.task_sets import analyze_task_set
+from rt_sched.app.margins import margin_rows
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system, load_task_set
@@ -52,20 +53,34 @@ _LONGEST = 10**60
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """A report, the file that it is on, and the processing element of every processor."""
+    """A report, the file that it is on, and the processing element of every processor.
+
+    `margins`: by how much jobs may execute longer, mode by mode; None where nobody asked.
+    """
 
     report: AnalysisReport
     file: str
     element_of: Mapping[str, str]
+    margins: list[dict[str, Any]] | None = None
 
 
-def analysed_system(argument: str, policy: str | None, methods: str | None) -> Analysed:
+def analysed_system(
+    argument: str,
+    policy: str | None,
+    methods: str | None,
+    search_margins: Callable[[int, int], None] | None = None,
+) -> Analysed:
     """The report on the system that the user named. `methods`: names separated by commas, None for all.
+
+    `search_margins`: margins are searched, too; it is told how many searches of a mode are done.
 
     Raises ConfigError with every problem of the file, AnalysisNotApplicable for an unknown policy or method.
     """
     path, system, plan = load_and_plan(argument, policy)
-    return Analysed(analyze(system, plan, methods=method_names(methods)), str(path), _elements(plan))
+    names = method_names(methods)
+    report = analyze(system, plan, methods=names)
+    margins = None if search_margins is None else margin_rows(system, plan, names, search_margins)
+    return Analysed(report, str(path), _elements(plan), margins)
 
 
 def load_and_plan(argument: str, policy: str | None) -> tuple[Path, System, Plan]:
@@ -127,7 +142,7 @@ def analysis_document(analysed: Analysed) -> dict[str, Any]:
     """Everything that was found, for `--json`."""
     report = analysed.report
     assumed = [(one.key, frozenset(one.tasks)) for one in report.assumptions]
-    return {
+    document: dict[str, Any] = {
         "schema": ANALYSIS_SCHEMA,
         "system": report.system,
         "file": analysed.file,
@@ -142,6 +157,9 @@ def analysis_document(analysed: Analysed) -> dict[str, Any]:
             for one in report.assumptions
         ],
     }
+    if analysed.margins is not None:
+        document["margins"] = analysed.margins
+    return document
 
 
 def write_document(document: Mapping[str, Any], path: Path) -> None:

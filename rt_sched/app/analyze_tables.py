@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rt_sched.app.margins import print_margins
 from rt_sched.units import TIME_UNITS, format_ms, format_ns
 
 Row = Mapping[str, Any]
@@ -41,6 +42,8 @@ def print_analysis(document: Row, console: Console) -> None:
             for chain in chains:
                 if chain["verdict"] != "schedulable":
                     console.print(Text(f"chain {chain['name']}: {chain['reason']}"))
+    if "margins" in document:
+        print_margins(document["margins"], console)
     if document["assumptions"]:
         console.print(Text("assumed, and watched in every run:", style="dim"))
         for one in document["assumptions"]:

@@ -12,17 +12,15 @@ from rich.text import Text
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.system.sensitivity import MILLION, Sensitivity, sensitivity
-from rt_sched.app.analyze import load_and_plan, method_names
+from rt_sched.model import Plan, System
 from rt_sched.units import format_ns
 
 
 def margin_rows(
-    argument: str, policy: str | None, methods: str | None, progress: Callable[[int, int], None]
+    system: System, plan: Plan, methods: Sequence[str] | None, progress: Callable[[int, int], None]
 ) -> list[dict[str, Any]]:
-    """One row a mode of the system that the user named; `progress` is told how many searches of a mode are done."""
-    _, system, plan = load_and_plan(argument, policy)
-    names = method_names(methods)
-    chosen = tuple(method for method in METHODS if names is None or method.name in names)
+    """One row a mode; `methods`: names, None for all; `progress` is told how many searches of a mode are done."""
+    chosen = tuple(method for method in METHODS if methods is None or method.name in methods)
     return [_row(sensitivity(mode, chosen, progress)) for mode in mode_loads(system, plan)]
 
 

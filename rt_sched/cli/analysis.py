@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -63,16 +63,11 @@ def analyze(
     from rt_sched.app import analyze as job
 
     with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
-        found: list[dict[str, Any]] | None = None
         if task_set is None:
             if job_set is not None:
                 raise typer.BadParameter("is for a task set; give one with --taskset", param_hint="--sag")
             named = _system_or_set(system, task_set)
-            analysed = job.analysed_system(named, policy, methods)
-            if margins:
-                from rt_sched.app.margins import margin_rows
-
-                found = margin_rows(named, policy, methods, _tell_searches)
+            analysed = job.analysed_system(named, policy, methods, _tell_searches if margins else None)
         else:
             _system_or_set(system, task_set)
             if margins:
@@ -83,8 +78,6 @@ def analyze(
                 job.write_job_set(given, job_set)
             analysed = job.analysed_task_set(request, given, methods)
     document = job.analysis_document(analysed)
-    if found is not None:
-        document["margins"] = found
     if output is not None:
         job.write_document(document, output)
     if as_json:
@@ -93,10 +86,6 @@ def analyze(
         from rt_sched.app.analyze_tables import print_analysis
 
         print_analysis(document, console())
-        if found is not None:
-            from rt_sched.app.margins import print_margins
-
-            print_margins(found, console())
     raise typer.Exit(VERDICT_CODES[document["verdict"]])
 
 
