@@ -38,7 +38,7 @@ def line_plot(title: str, x_label: str, y_label: str, series: Sequence[Series]) 
     def at(x: float, y: float) -> tuple[float, float]:
         return _LEFT + x / x_end * _WIDTH, _TOP + _HEIGHT * (1.0 - y / y_end)
 
-    parts = [element("text", title, x=_LEFT, y=20, class_="title")]
+    parts = [element("text", title, x=_LEFT, y=15, class_="title")]
     for k in range(round(x_end / x_step) + 1):
         x, bottom = at(k * x_step, 0.0)
         parts.append(element("line", x1=x, x2=x, y1=_TOP, y2=bottom, class_="grid"))
@@ -50,7 +50,7 @@ def line_plot(title: str, x_label: str, y_label: str, series: Sequence[Series]) 
     parts.append(
         element("text", x_label, x=_LEFT + _WIDTH / 2, y=_TOP + _HEIGHT + 38, class_="soft", text_anchor="middle")
     )
-    parts.append(element("text", y_label, x=8, y=_TOP - 6, class_="soft"))
+    parts.append(element("text", y_label, x=8, y=_TOP - 10, class_="soft"))
     for number, one in enumerate(series):
         colour = _COLOURS[number % len(_COLOURS)]
         places = [at(x, y) for x, y in one.points]
