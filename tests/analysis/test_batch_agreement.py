@@ -21,7 +21,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "MOST_STEPS", 2**21)
 
 
-def _check(result: batch.BatchResult, expected: list[int | None]) -> None:
+def assert_agrees(result: batch.BatchResult, expected: list[int | None]) -> None:
     for response, status, wanted in zip(result.response_ns[0], result.status[0], expected, strict=True):
         if wanted is None:
             assert (response, status != Status.OK) == (-1, True)
@@ -39,7 +39,7 @@ def _assume_short(tasks: list[textbook.Task], preemptive: bool, most: int) -> No
 @given(tasks=task_sets())
 def test_preemptive_fixed_priority(tasks: list[textbook.Task]) -> None:
     expected = [textbook.fp_preemptive(i, tasks) for i in range(len(tasks))]
-    _check(fp_response_times(**arrays(tasks)), expected)
+    assert_agrees(fp_response_times(**arrays(tasks)), expected)
 
 
 @EXAMPLES
@@ -47,14 +47,14 @@ def test_preemptive_fixed_priority(tasks: list[textbook.Task]) -> None:
 def test_equal_priorities_delay_each_other(tasks: list[textbook.Task], equal: list[bool]) -> None:
     levels = np.cumsum([not same for same in equal])[: len(tasks)].tolist()
     expected = [textbook.fp_preemptive(i, tasks, levels) for i in range(len(tasks))]
-    _check(fp_response_times(**arrays(tasks), levels=levels), expected)
+    assert_agrees(fp_response_times(**arrays(tasks), levels=levels), expected)
 
 
 @EXAMPLES
 @given(tasks=task_sets(), classic=st.booleans())
 def test_non_preemptive_fixed_priority(tasks: list[textbook.Task], classic: bool) -> None:
     expected = [textbook.fp_non_preemptive(i, tasks, classic) for i in range(len(tasks))]
-    _check(fp_response_times(**arrays(tasks), preemptive=False, classic=classic), expected)
+    assert_agrees(fp_response_times(**arrays(tasks), preemptive=False, classic=classic), expected)
 
 
 @EXAMPLES
@@ -62,7 +62,7 @@ def test_non_preemptive_fixed_priority(tasks: list[textbook.Task], classic: bool
 def test_last_regions(tasks: list[textbook.Task], cut: list[float]) -> None:
     regions = [max(1, int(share * task.C)) for share, task in zip(cut, tasks, strict=False)]
     expected = [textbook.fp_last_region(i, tasks, regions[i], task.B) for i, task in enumerate(tasks)]
-    _check(fp_response_times(**arrays(tasks), last_region_ns=[regions]), expected)
+    assert_agrees(fp_response_times(**arrays(tasks), last_region_ns=[regions]), expected)
 
 
 @EXAMPLES
@@ -93,4 +93,4 @@ def test_edf_demand(tasks: list[textbook.Task], preemptive: bool) -> None:
 def test_edf_responses(tasks: list[textbook.Task], preemptive: bool) -> None:
     _assume_short(tasks, preemptive, 600)
     expected = [textbook.edf_response(i, tasks, preemptive) for i in range(len(tasks))]
-    _check(edf_response_times(**arrays(tasks), preemptive=preemptive), expected)
+    assert_agrees(edf_response_times(**arrays(tasks), preemptive=preemptive), expected)

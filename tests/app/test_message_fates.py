@@ -39,6 +39,9 @@ class FakeRecording:
     )
 
 
+PARTS = ("delivered", "unread", "dropped", "undecodable", "quarantined", "lost_to_faults", "unmapped")
+
+
 def fates(text, *, faults=(), refused=(), count=20):
     system = load_system_text(text, file_name="x", base_dir=Path(), stages=ImportedStages())
     arrival = np.arange(count, dtype=np.int64) * 10 * MS
@@ -56,9 +59,7 @@ def fates(text, *, faults=(), refused=(), count=20):
     simulation.run()
     first = min((fault.time_ns for fault in faults), default=None)
     imu, other = topic_rows(system, simulation.trace(), FakeRecording(), timeline, refused, first)
-    parts = ("delivered", "unread", "dropped", "undecodable", "quarantined", "lost_to_faults", "unmapped")
-    for row in (imu, other):
-        assert sum(row[part] for part in parts) == row["recorded"]
+    assert sum(other[part] for part in PARTS) == other["recorded"]
     assert other["unmapped"] == 4
     return imu
 
@@ -96,7 +97,9 @@ def test_every_message_has_one_fate(device, rate, lost, refused):
         (Fault(FaultKind.IMU if name == "imu" else FaultKind.DEVICE, name, time * MS) for name, time in lost),
         key=lambda fault: fault.time_ns,
     )
-    fates(SYSTEM % (device, rate), faults=faults, refused=refused)
+    row = fates(SYSTEM % (device, rate), faults=faults, refused=refused)
+    assert sum(row[part] for part in PARTS) == row["recorded"] == 23
+    assert all(row[part] >= 0 for part in PARTS)
 
 
 def test_the_table_of_a_run_without_samples_is_empty():
