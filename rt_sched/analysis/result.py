@@ -29,7 +29,7 @@ class TermKind(str, Enum):
     `earlier_arrival`: negative, for a job of a busy period that arrived after its begin. `rounding`: the fraction of a
     nanosecond, or of a core, that whole numbers leave out. Of chains: `sensor`, from capture to arrival; `response` of
     a task; `transfer` over a link; `partner`, the wait for what a message is paired with; `sampling`, the wait for the
-    next read.
+    next read; `clock`, the errors of two devices' clocks.
     """
 
     OWN_EXECUTION = "own_execution"
@@ -47,6 +47,7 @@ class TermKind(str, Enum):
     TRANSFER = "transfer"
     PARTNER = "partner"
     SAMPLING = "sampling"
+    CLOCK = "clock"
     ROUNDING = "rounding"
 
 
@@ -87,11 +88,15 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A method that does not apply to a processor, the assumption that fails, and what would apply (None: nothing)."""
+    """A method that does not apply to a processor, the assumption that fails, and what would apply (None: nothing).
+
+    `elsewhere`: the processor lacks what the method is there for, such as waits inside of jobs.
+    """
 
     method: str
     reason: str
     instead: str | None = None
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ __all__ = [
     "analysis_document",
     "load_and_plan",
     "method_names",
+    "refusal_rows",
     "terms_rows",
     "write_document",
     "write_job_set",
@@ -180,13 +181,17 @@ def _processor(one: ProcessorResult, mode: ModeResult, analysed: Analysed) -> di
         "policy": one.policy,
         "load": numerator / denominator,
         "load_exact": f"{numerator}/{denominator}" if denominator < _LONGEST else None,
-        "refusals": _refusals(refusals),
+        "refusals": refusal_rows(refusals),
         "tests": [{"name": name, "verdict": verdict.value, "reason": reason} for name, verdict, reason in one.tests],
     }
 
 
-def _refusals(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:
-    return [{"method": one.method, "reason": one.reason, "instead": one.instead} for one in refusals]
+def refusal_rows(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:
+    """Methods that do not apply; `elsewhere`: they are there for something that the processor does not have."""
+    return [
+        {"method": one.method, "reason": one.reason, "instead": one.instead, "elsewhere": one.elsewhere}
+        for one in refusals
+    ]
 
 
 def _task(one: TaskResult, analysed: Analysed, assumed: Sequence[tuple[str, frozenset[str]]]) -> dict[str, Any]:
@@ -207,7 +212,7 @@ def _task(one: TaskResult, analysed: Analysed, assumed: Sequence[tuple[str, froz
         "worst_job": None if bound is None else bound.job,
         "window_ns": None if bound is None else bound.window_ns,
         "terms": terms_rows(bound),
-        "refusals": _refusals(one.refusals) if bound is None else [],
+        "refusals": refusal_rows(one.refusals) if bound is None else [],
         "witness": None
         if witness is None
         else {

@@ -132,13 +132,23 @@ def _print_reasons(tasks: Sequence[Row], processors: Sequence[Row], console: Con
             if witness is not None:
                 console.print(Text(f"  {_missed(witness)}"))
         if task["response_bound_ns"] is None:
-            for refusal in task["refusals"]:
-                instead = f"; {refusal['instead']} would apply" if refusal["instead"] else ""
-                console.print(Text(f"  {refusal['method']} refuses: {refusal['reason']}{instead}", style="dim"))
+            for line in refusal_lines(task["refusals"]):
+                console.print(Text(f"  {line}", style="dim"))
     for processor in processors:
         for test in processor["tests"]:
             if test["verdict"] == "unschedulable":
                 console.print(Text(f"{processor['name']}: {test['name']}: {test['reason']}", style="red"))
+
+
+def refusal_lines(refusals: Sequence[Row]) -> list[str]:
+    """A line for each method that refuses; one for all those that are there for what the processor does not have."""
+    lines = []
+    for one in refusals:
+        if not one["elsewhere"]:
+            instead = f"; {one['instead']} would apply" if one["instead"] else ""
+            lines.append(f"{one['method']} refuses: {one['reason']}{instead}")
+    others = [one["method"] for one in refusals if one["elsewhere"]]
+    return [*lines, f"for other situations: {', '.join(others)}"] if others else lines
 
 
 def _missed(witness: Row) -> str:

@@ -13,7 +13,8 @@ from rt_sched.analysis.result import AnalysisReport, TaskResult
 from rt_sched.analysis.system.derivation import Derivation, JobStep, derive
 from rt_sched.analysis.system.engine import loads_with_arrivals
 from rt_sched.analysis.task_sets import analyze_task_set, task_set_load
-from rt_sched.app.analyze import TaskSetRequest, load_and_plan, terms_rows
+from rt_sched.app.analyze import TaskSetRequest, load_and_plan, refusal_rows, terms_rows
+from rt_sched.app.analyze_tables import refusal_lines
 from rt_sched.config.problems import unknown
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.units import format_ns
@@ -50,8 +51,7 @@ def explanation(report: AnalysisReport, name: str, mode: str | None, loads: Sequ
     try:
         result = report.task(name, mode)
     except KeyError:
-        names = dict.fromkeys(one.task for found in report.modes for one in found.tasks)
-        raise AnalysisNotApplicable(unknown("task", name, names)) from None
+        raise AnalysisNotApplicable(_no_such_task(report, name, mode)) from None
     place = next(((load, task) for load in loads for task in load.tasks if task.name == name), None)
     bound = result.bound
     steps = None if place is None or bound is None else derive(*place, bound)
@@ -76,12 +76,23 @@ def explanation(report: AnalysisReport, name: str, mode: str | None, loads: Sequ
         "others": [] if place is None else [_other(one, place[1]) for one in place[0].tasks if one is not place[1]],
         "terms": terms_rows(bound),
         "derivation": None if steps is None else _derivation(steps),
-        "refusals": [{"method": r.method, "reason": r.reason, "instead": r.instead} for r in result.refusals],
+        "refusals": refusal_rows(result.refusals),
         "witness": _witness(result),
         "assumptions": [
             {"key": one.key, "text": one.text, "check": one.check} for one in report.assumptions if name in one.tasks
         ],
     }
+
+
+def _no_such_task(report: AnalysisReport, name: str, mode: str | None) -> str:
+    """Why there is nothing to say of `name` in `mode`: it exists in other modes only, or nowhere."""
+    elsewhere = [found.name for found in report.modes if any(one.task == name for one in found.tasks)]
+    if elsewhere:
+        return (
+            f"task {name} does not exist in mode {mode}; it does in {', '.join(elsewhere)}: "
+            f"add --mode {elsewhere[0]} to explain it there"
+        )
+    return unknown("task", name, dict.fromkeys(one.task for found in report.modes for one in found.tasks))
 
 
 def _own(task: LoadTask) -> dict[str, Any]:
@@ -171,9 +182,7 @@ def explanation_text(document: dict[str, Any]) -> str:
         lines += [f"   method {document['method']} ({kind})", f"   source {document['source']}"]
     lines += [f"   assumes {one['key']}: {one['text']}" for one in document["assumptions"]]
     if document["response_bound_ns"] is None:
-        for refusal in document["refusals"]:
-            instead = f"; {refusal['instead']} would apply" if refusal["instead"] else ""
-            lines.append(f"   {refusal['method']} refuses: {refusal['reason']}{instead}")
+        lines += [f"   {line}" for line in refusal_lines(document["refusals"])]
     return "\n".join(lines)
 
 

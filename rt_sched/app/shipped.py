@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rt_sched.config.problems import unknown
+from rt_sched.errors import ConfigError, Problem
+
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _INSTALLED = Path(__file__).resolve().parents[1] / "shipped"
 
@@ -27,8 +30,14 @@ def shipped_files() -> dict[str, Path]:
 
 
 def resolve(argument: str) -> Path:
-    """The file that a user means: an existing path, else a shipped file's short name, else the path as given."""
+    """The file that a user means: an existing path, else a shipped file's short name, else the path as given.
+
+    Raises ConfigError, with the short names, for a bare name that is neither.
+    """
     path = Path(argument)
     if path.exists() or len(path.parts) != 1:
         return path
-    return shipped_files().get(argument, path)
+    shipped = shipped_files()
+    if argument not in shipped:
+        raise ConfigError([Problem(argument, 0, 0, "", f"there is no such file; {unknown('name', argument, shipped)}")])
+    return shipped[argument]

@@ -15,6 +15,7 @@ from rt_sched.analysis.methods.method import (
     Found,
     Method,
     Need,
+    plain_method,
     refusal_by,
 )
 from rt_sched.analysis.methods.rows import (
@@ -170,29 +171,29 @@ def _bound(method: Method, worst: Worst, terms: tuple[Term, ...], exact: bool) -
     return Bound(worst.response_ns, terms, method.name, method.source, exact, worst.job, worst.window_ns)
 
 
-def _curve_need(instead: str) -> Need:
-    return Need(
-        lambda load: (
-            None
-            if any(stream.curve is not None for task in load.tasks for stream in task.streams)
-            else "no arrivals are given by a curve"
-        ),
-        instead,
-    )
+_SOME_CURVE = Need(
+    lambda load: (
+        None
+        if any(stream.curve is not None for task in load.tasks for stream in task.streams)
+        else "no arrivals are given by a curve"
+    ),
+    plain_method,
+    purpose=True,
+)
 
 
 #: Sections would block for a time that depends on the deadline.
 _NO_SECTIONS = Need(
     lambda load: next((f"task {task.name} is blocked by sections" for task in load.tasks if _locks_ns(task)), None),
-    "edf_response_time",
+    "periods or separations in place of curves",
 )
-_NEEDS = (FEW_TASKS, ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)
+_NEEDS = (_SOME_CURVE, FEW_TASKS, ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)
 
 FP_CURVES = Method(
     "fp_curve_response_time",
     "Bozhko, Brandenburg 2020 (arrival curves, preemptive or not)",
     (Policy.FIXED_PRIORITY,),
-    refusal_by("fp_curve_response_time", (_curve_need("fp_response_time"), *_NEEDS), curves=True),
+    refusal_by("fp_curve_response_time", _NEEDS, curves=True),
     _fixed_priority,
 )
 EDF_CURVES = Method(
@@ -201,7 +202,7 @@ EDF_CURVES = Method(
     (Policy.EDF,),
     refusal_by(
         "edf_curve_response_time",
-        (_curve_need("edf_response_time"), *_NEEDS, WHOLE_OR_FREE, _NO_SECTIONS),
+        (*_NEEDS, WHOLE_OR_FREE, _NO_SECTIONS),
         curves=True,
     ),
     _edf,
@@ -210,6 +211,6 @@ FIFO_CURVES = Method(
     "fifo_curve_response_time",
     "George, Minet 1997 (arrival curves in place of periods)",
     (Policy.FIFO,),
-    refusal_by("fifo_curve_response_time", (_curve_need("fifo_response_time"), *_NEEDS), curves=True),
+    refusal_by("fifo_curve_response_time", _NEEDS, curves=True),
     _fifo,
 )

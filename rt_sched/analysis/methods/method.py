@@ -43,22 +43,39 @@ class Method:
             return [Found(None, str(error)) for _ in load.tasks]
 
 
+#: The name of a method, or a way out in words; where it depends on the load, a function of that.
+Instead = str | Callable[[ProcessorLoad], str] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
-    """An assumption of a method: its words when it fails, what applies instead, and the check."""
+    """An assumption of a method: the check, which gives words when it fails, and what applies instead.
+
+    `purpose`: it is what the method is there for, so that a load without it is another situation, not an obstacle.
+    """
 
     holds: Callable[[ProcessorLoad], str | None]
-    instead: str | None
+    instead: Instead
+    purpose: bool = False
+
+    def way_out(self, load: ProcessorLoad) -> str | None:
+        """What applies to this load instead."""
+        return self.instead(load) if callable(self.instead) else self.instead
 
 
 def refusal_by(name: str, needs: Sequence[Need], *, curves: bool = False) -> Callable[[ProcessorLoad], Refusal | None]:
-    """A `refuse` that names the first need that does not hold. Few methods take arrival `curves`; all others refuse."""
+    """A `refuse` that names the first need that does not hold, those of its purpose before all others.
+
+    Few methods take arrival `curves`; all others refuse.
+    """
+    asked = needs if curves else (NO_CURVES, *needs)
+    ordered = sorted(asked, key=lambda need: not need.purpose)
 
     def refuse(load: ProcessorLoad) -> Refusal | None:
-        for need in needs if curves else (NO_CURVES, *needs):
+        for need in ordered:
             reason = need.holds(load)
             if reason is not None:
-                return Refusal(name, reason, need.instead)
+                return Refusal(name, reason, need.way_out(load), need.purpose)
         return None
 
     return refuse
@@ -69,6 +86,35 @@ def first_task(load: ProcessorLoad, wrong: Callable[[LoadTask], bool], text: Cal
     return next((text(task) for task in load.tasks if wrong(task)), None)
 
 
+_PREFIX = {Policy.FIXED_PRIORITY: "fp", Policy.EDF: "edf", Policy.FIFO: "fifo"}
+
+
+def plain_method(load: ProcessorLoad) -> str:
+    """The response time analysis for the policy, of one core or of several."""
+    policy = load.policy
+    if policy in _PREFIX:
+        return f"{_PREFIX[policy]}_response_time" if load.row.cores == 1 else global_method(load)
+    return "slice_supply" if policy is Policy.TIME_SLICED else "table_entries"
+
+
+def curve_method(load: ProcessorLoad) -> str:
+    """The response time analysis for the policy where curves say how jobs arrive."""
+    if load.policy in _PREFIX and load.row.cores == 1:
+        return f"{_PREFIX[load.policy]}_curve_response_time"
+    return "periods or separations in place of curves"
+
+
+def suspension_method(load: ProcessorLoad) -> str:
+    """The analysis of jobs that wait inside."""
+    return "self_suspension" if load.policy is Policy.FIXED_PRIORITY else "suspension_oblivious"
+
+
+def global_method(load: ProcessorLoad) -> str:
+    """The analysis of one queue of several cores."""
+    known = {Policy.FIXED_PRIORITY: "global_fp", Policy.EDF: "global_edf"}
+    return known.get(load.policy, "placing every task on one core")
+
+
 #: Arrivals are periodic or sporadic, with or without jitter.
 NO_CURVES = Need(
     lambda load: first_task(
@@ -76,7 +122,7 @@ NO_CURVES = Need(
         lambda t: any(stream.curve is not None for stream in t.streams),
         lambda t: f"the arrivals of task {t.name} are given by a curve",
     ),
-    "fp_curve_response_time, edf_curve_response_time or fifo_curve_response_time",
+    curve_method,
 )
 #: Methods that try every arrival take too long for very many tasks.
 MOST_TASKS = 1000
@@ -91,12 +137,12 @@ FEW_TASKS = Need(
 #: One core serves the queue.
 ONE_CORE = Need(
     lambda load: None if load.row.cores == 1 else f"{load.row.cores} cores serve one queue",
-    "global_fp or global_edf",
+    global_method,
 )
 #: No job waits inside.
 NO_SUSPENSION = Need(
     lambda load: first_task(load, lambda t: t.suspensions > 0, lambda t: f"task {t.name} suspends itself"),
-    "self_suspension",
+    suspension_method,
 )
 #: Sections block for a bounded time.
 BOUNDED_BLOCKING = Need(

@@ -24,7 +24,9 @@ from rt_sched.model import Policy
 _PLAIN = "fp_response_time"
 
 SWITCHES = Need(
-    lambda load: None if load.switches_mode else "no HI task may exceed a C_LO while there are LO tasks here", _PLAIN
+    lambda load: None if load.switches_mode else "no HI task may exceed a C_LO while there are LO tasks here",
+    _PLAIN,
+    purpose=True,
 )
 PREEMPTIVE = Need(lambda load: None if load.row.preemptive else "jobs are not preempted", _PLAIN)
 _NO_JITTER = Need(

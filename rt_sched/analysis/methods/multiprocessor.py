@@ -13,6 +13,7 @@ from rt_sched.analysis.methods.method import (
     Method,
     Need,
     first_task,
+    plain_method,
     refusal_by,
 )
 from rt_sched.analysis.result import Bound, Term, TermKind
@@ -23,7 +24,7 @@ from rt_sched.model import Policy
 _PARTITION = "placing every task on one core"
 
 SEVERAL_CORES = Need(
-    lambda load: None if load.row.cores > 1 else "one core serves the queue", "the response time analysis of one core"
+    lambda load: None if load.row.cores > 1 else "one core serves the queue", plain_method, purpose=True
 )
 _FREELY_PREEMPTIVE = Need(
     lambda load: (

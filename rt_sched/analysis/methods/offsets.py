@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
-from rt_sched.analysis.methods.method import ONE_BUDGET, Found, Method, Need, first_task, refusal_by
+from rt_sched.analysis.methods.method import ONE_BUDGET, Found, Method, Need, first_task, plain_method, refusal_by
 from rt_sched.analysis.result import Bound, Term, TermKind
 from rt_sched.lowering.machine_input import MachineInput, TaskRow
 from rt_sched.model import Policy
@@ -29,7 +29,6 @@ SOURCE = "Leung, Merrill 1980 (periodic schedules); Ha, Liu 1994 (predictability
 _MOST_JOBS = 50_000
 #: Most hyperperiods of a run.
 MOST_CYCLES = 4
-_INSTEAD = "fp_response_time, edf_response_time, global_fp or global_edf"
 
 
 def _not_plain(task: LoadTask) -> bool:
@@ -39,7 +38,8 @@ def _not_plain(task: LoadTask) -> bool:
 
 SEVERAL = Need(
     lambda load: None if len(load.tasks) > 1 else "one task alone has no phase to others",
-    _INSTEAD,
+    plain_method,
+    purpose=True,
 )
 PERIODIC = Need(
     lambda load: first_task(
@@ -47,7 +47,8 @@ PERIODIC = Need(
         lambda t: t.offset_ns is None or t.rate_hz is None,
         lambda t: f"the arrivals of task {t.name} are not known",
     ),
-    _INSTEAD,
+    plain_method,
+    purpose=True,
 )
 PLAIN = Need(
     lambda load: (
@@ -57,7 +58,7 @@ PLAIN = Need(
             load, _not_plain, lambda t: f"task {t.name} jitters, waits, blocks, is blocked or costs switches"
         )
     ),
-    _INSTEAD,
+    plain_method,
 )
 SHORT = Need(
     lambda load: (
@@ -65,7 +66,7 @@ SHORT = Need(
         if _jobs(load, MOST_CYCLES) <= _MOST_JOBS
         else f"the schedule repeats after {hyperperiod_ns(load)} ns, which are too many jobs to look at"
     ),
-    _INSTEAD,
+    plain_method,
 )
 
 

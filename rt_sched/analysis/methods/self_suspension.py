@@ -17,6 +17,7 @@ from rt_sched.analysis.methods.method import (
     Method,
     Need,
     first_task,
+    plain_method,
     refusal_by,
 )
 from rt_sched.analysis.methods.rows import interference, own_terms
@@ -31,7 +32,8 @@ _OBLIVIOUS_SOURCE = "Chen et al. 2019 (suspension counted as execution on one pr
 
 SUSPENDS = Need(
     lambda load: None if any(task.suspensions for task in load.tasks) else "no task suspends itself",
-    "the response time analysis",
+    plain_method,
+    purpose=True,
 )
 _ONE_STREAM = Need(
     lambda load: first_task(

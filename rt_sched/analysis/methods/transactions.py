@@ -46,6 +46,7 @@ OFFSETS = Need(
         else "no two tasks have known offsets"
     ),
     _INSTEAD,
+    purpose=True,
 )
 _FEW_ROWS = Need(
     lambda load: (

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad
-from rt_sched.analysis.methods import Found, Method
+from rt_sched.analysis.methods import METHODS, Found, Method
+from rt_sched.analysis.methods.ways_out import with_ways_out
 from rt_sched.analysis.result import Bound, Refusal
 from rt_sched.analysis.system.propagation import (
     MessageStream,
@@ -130,13 +131,14 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
             continue
         for task, one in zip(present.tasks, method.find(present), strict=True):
             best[task.index] = _better(best.get(task.index), one)
-    nothing = Found(None, lost[0] if lost else _why_nothing(load, refusals))
+    advised = with_ways_out(present, refusals, METHODS)
+    nothing = Found(None, lost[0] if lost else _why_nothing(load, advised))
     results = []
     for task in load.tasks:
         one = best.get(task.index, nothing)
         streams = arrivals[task.index]
         known = () if isinstance(streams, str) else streams
-        results.append(TaskBound(task, one.bound, one.reason, known, tuple(refusals), one.unbounded, bool(lost)))
+        results.append(TaskBound(task, one.bound, one.reason, known, advised, one.unbounded, bool(lost)))
     return results
 
 
@@ -153,7 +155,7 @@ def _better(old: Found | None, new: Found) -> Found:
 def _why_nothing(load: ProcessorLoad, refusals: Sequence[Refusal]) -> str:
     if not refusals:
         return f"no method for {load.policy.value} was asked for"
-    first = refusals[0]
+    first = next((refusal for refusal in refusals if not refusal.elsewhere), refusals[0])
     return first.reason + (f"; {first.instead} would apply" if first.instead else "")
 
 
