@@ -47,6 +47,14 @@ def mode_loads(system: model.System, plan: model.Plan) -> tuple[ModeLoad, ...]:
     )
 
 
+def at_frequency(mode: ModeLoad, device: str, pe: str, frequency_hz: int) -> ModeLoad:
+    """The mode with one processing element at another frequency."""
+    declared = _with_declared_frequencies(mode.system, mode.plan)
+    system = _at_frequencies(declared, (model.Frequency(device, pe, frequency_hz),))
+    present = frozenset(task.name for task, here in zip(mode.system.tasks, mode.active, strict=True) if here)
+    return _mode_load(mode.name, system, mode.plan, present)
+
+
 def _with_declared_frequencies(system: model.System, plan: model.Plan) -> model.System:
     """Execution times that do not say at which frequency they hold say that of the start of a run."""
     start_hz = {
@@ -82,11 +90,22 @@ def _at_frequencies(system: model.System, frequencies: Sequence[model.Frequency]
 
 
 def _mode_load(name: str, system: model.System, plan: model.Plan, present: frozenset[str]) -> ModeLoad:
+    setup, shortest = setups_of(system, plan)
+    return loads_of(name, system, plan, setup, shortest, tuple(task.name in present for task in system.tasks))
+
+
+def setups_of(system: model.System, plan: model.Plan) -> tuple[Setup, Setup]:
+    """What the machine would run when all jobs need their worst case, and when they need their best."""
     none = np.zeros(0, np.int64)
     samples = SampleTable(none.astype(np.int32), none, none, none, none.astype(np.int8))
-    setup = lower(system, plan, samples, horizon_ns=1, execution=Execution.WCET).setup
-    shortest = lower(system, plan, samples, horizon_ns=1, execution=Execution.BCET).setup
-    active = tuple(task.name in present for task in system.tasks)
+    longest = lower(system, plan, samples, horizon_ns=1, execution=Execution.WCET).setup
+    return longest, lower(system, plan, samples, horizon_ns=1, execution=Execution.BCET).setup
+
+
+def loads_of(
+    name: str, system: model.System, plan: model.Plan, setup: Setup, shortest: Setup, active: tuple[bool, ...]
+) -> ModeLoad:
+    """The loads of the tasks that are `active`; `setup`, `shortest`: their rows with worst and best demands."""
     executed = {index: _longest_executed_ns(row) for index, row in enumerate(setup.tasks) if active[index]}
     locks = lock_terms(setup, active, executed)
     loads = []
