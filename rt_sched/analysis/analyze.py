@@ -11,6 +11,7 @@ from rt_sched.analysis.assumptions import assumptions_of
 from rt_sched.analysis.chains.bounds import chain_results
 from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
+from rt_sched.analysis.lost_work import lost_work
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.methods.load_tests import TestResult, judge_load
 from rt_sched.analysis.result import (
@@ -69,7 +70,10 @@ def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_
     place = {task.index: load for load in mode.loads for task in load.tasks}
     tests = {load.processor.name: _tests(load, bounds) for load in mode.loads}
     tasks = tuple(
-        task_result(mode.name, place[i], bounds[i], witnesses.get(i), tests[place[i].processor.name])
+        replace(
+            task_result(mode.name, place[i], bounds[i], witnesses.get(i), tests[place[i].processor.name]),
+            lost_work=lost_work(mode.setup.tasks[i]),
+        )
         for i in sorted(bounds)
     )
     processors = tuple(

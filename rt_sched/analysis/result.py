@@ -126,7 +126,10 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """One task in one mode. `bound`: on its response, None where none was found; `reason`: of the verdict."""
+    """One task in one mode. `bound`: on its response, None where none was found; `reason`: of the verdict.
+
+    `lost_work`: what becomes of jobs that a budget ends; the bound holds for what is left of them.
+    """
 
     task: str
     mode: str
@@ -137,6 +140,7 @@ class TaskResult:
     reason: str
     refusals: tuple[Refusal, ...] = ()
     witness: Witness | None = None
+    lost_work: str | None = None
 
 
 class Quantity(str, Enum):

@@ -206,6 +206,7 @@ def _task(one: TaskResult, analysed: Analysed, assumed: Sequence[tuple[str, froz
         "slack_ns": None if bound is None else one.deadline_ns - bound.value_ns,
         "verdict": one.verdict.value,
         "reason": one.reason,
+        "lost_work": one.lost_work,
         "method": None if bound is None else bound.method,
         "source": None if bound is None else bound.source,
         "exact": None if bound is None else bound.exact,

@@ -134,6 +134,8 @@ def _print_reasons(tasks: Sequence[Row], processors: Sequence[Row], console: Con
         if task["response_bound_ns"] is None:
             for line in refusal_lines(task["refusals"]):
                 console.print(Text(f"  {line}", style="dim"))
+        if task["lost_work"] is not None:
+            console.print(Text(f"{task['name']}: {task['lost_work']}", style="yellow"))
     for processor in processors:
         for test in processor["tests"]:
             if test["verdict"] == "unschedulable":

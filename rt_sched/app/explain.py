@@ -67,6 +67,7 @@ def explanation(report: AnalysisReport, name: str, mode: str | None, loads: Sequ
         "response_bound_ns": None if bound is None else bound.value_ns,
         "verdict": result.verdict.value,
         "reason": result.reason,
+        "lost_work": result.lost_work,
         "method": None if bound is None else bound.method,
         "source": None if bound is None else bound.source,
         "exact": None if bound is None else bound.exact,
@@ -177,6 +178,8 @@ def explanation_text(document: dict[str, Any]) -> str:
     lines += ["", "3. The windows", *_window_lines(document)]
     lines += ["", "4. The bound, term by term", *_term_lines(document)]
     lines += ["", "5. The verdict", f"   {document['verdict']}: {document['reason']}"]
+    if document["lost_work"] is not None:
+        lines.append(f"   but {document['lost_work']}")
     if document["method"] is not None:
         kind = "exact: some legal run attains it" if document["exact"] else "sufficient: no legal run exceeds it"
         lines += [f"   method {document['method']} ({kind})", f"   source {document['source']}"]
