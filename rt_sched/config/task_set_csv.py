@@ -3,7 +3,8 @@
 Columns, in any order: name, wcet, and one of period, min_interarrival and arrival_curve; where wanted deadline, bcet,
 priority, jitter, offset. Empty cells are not given. A column of times may name its unit, as in period_us; a value may
 too, as in 5ms. An arrival curve is written as 20; 1:1; 5:2, that is horizon; length:jobs; ... Columns are separated by
-commas, semicolons or tabs; lines that begin with # are skipped.
+commas, semicolons or tabs, whichever the first line has most of; lines that begin with # are skipped. A cell may stand
+in quotes, with the separator and doubled quotes inside, but not the end of a line.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _SHOWN = (
     "jitter",
     "offset",
 )
-_QUOTED = re.compile(r'\s*"((?:[^"]|"")*)"\s*')
+#: A cell in quotes, what stands before and behind it being no separator.
+_QUOTED = {separator: re.compile(rf'[^\S{separator}]*"((?:[^"]|"")*)"[^\S{separator}]*') for separator in ",;\t"}
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def read_csv(data: bytes, problems: Problems) -> tuple[Orders, list[TaskFields]]:
@@ -45,14 +48,14 @@ def read_csv(data: bytes, problems: Problems) -> tuple[Orders, list[TaskFields]]
         return Orders(failed=True), []
     lines = [
         (number, line)
-        for number, line in enumerate(text.splitlines(), start=1)
+        for number, line in enumerate(_LINE_END.split(text), start=1)
         if line.strip() and not line.lstrip().startswith("#")
     ]
     if not lines:
         problems.add_at(0, 0, "", "the file is empty")
         return Orders(failed=True), []
-    separator = max(",;\t", key=lines[0][1].count)
-    header = _cells(*lines[0], separator)
+    separator = max(_QUOTED, key=re.sub(r'"[^"]*"', "", lines[0][1]).count)
+    header = _cells(*lines[0], separator, problems)
     columns = [_column(cell, problems) for cell in header]
     if len(lines) == 1:
         problems.add_at(lines[0][0], 1, "", "no task follows the names of the columns")
@@ -62,7 +65,7 @@ def read_csv(data: bytes, problems: Problems) -> tuple[Orders, list[TaskFields]]
     rows = []
     for number, line in lines[1:]:
         row = TaskFields(Cell(number, 1, "", line))
-        cells = _cells(number, line, separator)
+        cells = _cells(number, line, separator, problems)
         if len(cells) > len(columns):
             problems.add(cells[len(columns)], f"the line has {len(cells)} cells, the file {len(columns)} columns")
         for cell, (key, unit_ns) in zip(cells, columns, strict=False):
@@ -79,11 +82,11 @@ def read_csv(data: bytes, problems: Problems) -> tuple[Orders, list[TaskFields]]
     return Orders(), rows
 
 
-def _cells(number: int, line: str, separator: str) -> list[Cell]:
+def _cells(number: int, line: str, separator: str, problems: Problems) -> list[Cell]:
     cells = []
     start = 0
     while start <= len(line):
-        inside = _QUOTED.match(line, start)
+        inside = _QUOTED[separator].match(line, start)
         closed = inside is not None and (inside.end() == len(line) or line[inside.end()] == separator)
         if inside is not None and closed:
             end, text = inside.end(), inside[1].replace('""', '"')
@@ -93,6 +96,8 @@ def _cells(number: int, line: str, separator: str) -> list[Cell]:
             text = line[start:end]
         indent = len(line[start:end]) - len(line[start:end].lstrip())
         cells.append(Cell(number, start + indent + 1, "", text))
+        if not closed and text.lstrip().startswith('"'):
+            problems.add(cells[-1], "a quote that begins a cell must end it in the same line; inside it stands twice")
         start = end + 1
     return cells
 

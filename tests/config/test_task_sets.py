@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from rt_sched.config import load_task_set
 from rt_sched.errors import AnalysisNotApplicable, ConfigError
 from rt_sched.model import ArrivalCurve, Policy
+from rt_sched.record.job_set import job_set_text
 
 POET = """\
 scheduling policy: FP
@@ -80,6 +86,37 @@ def test_other_separators(tmp_path: Path, separator: str) -> None:
     text = "task,c,t\nx,1,4\ny,2,8\n".replace(",", separator)
     found = load_task_set(written(tmp_path, text, "set.csv"), policy="edf")
     assert [(t.name, t.wcet_ns, t.period_ns, t.deadline_ns) for t in found.tasks] == [("x", 1, 4, 4), ("y", 2, 8, 8)]
+
+
+PRINTABLE = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")))
+NAMES = st.text(st.sampled_from('ab",;:# '), min_size=1, max_size=8) | PRINTABLE
+
+
+@settings(max_examples=80, deadline=None)
+@given(names=st.lists(NAMES, min_size=1, max_size=4), separator=st.sampled_from(",;\t"), always=st.booleans())
+def test_names_in_quotes_are_read_as_other_programs_write_them(names: list[str], separator: str, always: bool) -> None:
+    wanted = list(dict.fromkeys(name.strip()[:60] for name in names if name.strip()))
+    assume(wanted and all(name.isprintable() and name.strip() == name for name in wanted))
+    assume(always or not any(name.startswith("#") for name in wanted))
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator, quoting=csv.QUOTE_ALL if always else csv.QUOTE_MINIMAL)
+    writer.writerow(("name", "wcet", "period"))
+    writer.writerows((name, 1, 4 + place) for place, name in enumerate(wanted))
+    with tempfile.TemporaryDirectory() as folder:
+        found = load_task_set(written(Path(folder), text.getvalue(), "set.csv"), policy="edf")
+    assert [(task.name, task.period_ns) for task in found.tasks] == list(zip(wanted, range(4, 99), strict=False))
+    rows = list(csv.reader(job_set_text(found).splitlines(), skipinitialspace=True))
+    assert {len(row) for row in rows} == {8}
+    assert {int(row[0]) for row in rows[1:]} == set(range(1, len(wanted) + 1))
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [('"a, b,1,4', "2:1"), ('"a"b,1,4', "2:1"), ('a,"1,4', "2:3"), ('"two\nlines",1,4', "2:1"), ('"a""",1,"4', "2:9")],
+)
+def test_a_quote_without_its_end_is_a_mistake(tmp_path: Path, line: str, place: str) -> None:
+    found = problems_of(written(tmp_path, f"name,wcet,period\n{line}\n", "set.csv"), policy="edf")
+    assert any(one.startswith(f"{place} a quote that begins a cell must end it") for one in found), found
 
 
 def test_policies_order_the_tasks(tmp_path: Path) -> None:
