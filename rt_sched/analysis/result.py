@@ -29,7 +29,8 @@ class TermKind(str, Enum):
     `earlier_arrival`: negative, for a job of a busy period that arrived after its begin. `rounding`: the fraction of a
     nanosecond, or of a core, that whole numbers leave out. Of chains: `sensor`, from capture to arrival; `response` of
     a task; `transfer` over a link; `partner`, the wait for what a message is paired with; `sampling`, the wait for the
-    next read; `clock`, the errors of two devices' clocks.
+    next read; `clock`, the errors of two devices' clocks. `overrun`: what jobs that a fault lets overrun need beyond
+    their worst case.
     """
 
     OWN_EXECUTION = "own_execution"
@@ -49,6 +50,7 @@ class TermKind(str, Enum):
     SAMPLING = "sampling"
     CLOCK = "clock"
     ROUNDING = "rounding"
+    OVERRUN = "overrun"
 
 
 @dataclass(frozen=True, slots=True)

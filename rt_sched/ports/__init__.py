@@ -2,7 +2,7 @@
 
 from rt_sched.ports.catalogue import StageCatalogue, StageDescription, StageParameter
 from rt_sched.ports.source import RecordedMessage, Recording, TopicInfo, TopicKind
-from rt_sched.ports.stage import Feeder, JobContext, Rejected, SensorDescription, Stage, StageBase, StageContext
+from rt_sched.ports.stage import Feeder, JobContext, Rejected, SensorDescription, Stage, StageBase, StageContext, Watch
 
 __all__ = [
     "Feeder",
@@ -19,4 +19,5 @@ __all__ = [
     "StageParameter",
     "TopicInfo",
     "TopicKind",
+    "Watch",
 ]

@@ -74,6 +74,19 @@ class SensorDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    """What a stage takes for lost when it has grown too old, which it looks at whenever one of its jobs arrives.
+
+    `sensor`: whose newest sample behind the newest message of `input` is looked at; None: that message itself, by its
+    capture stamp. `age_limit_ns`: the largest age at the arrival of a job that is still good.
+    """
+
+    input: str
+    sensor: str | None
+    age_limit_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobContext:
     """Times of the job being processed, on the run's own clock (virtual in lockstep).
 
@@ -132,3 +145,7 @@ class StageBase:
 
     def stop(self) -> None:
         """Nothing to release."""
+
+    def watches(self, context: StageContext) -> tuple[Watch, ...]:
+        """What the stage watches over, told without being started; nothing."""
+        return ()
