@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
@@ -16,49 +15,15 @@ from rt_sched.analysis.methods.method import (
     refusal_by,
 )
 from rt_sched.analysis.result import Bound, Term, TermKind
+from rt_sched.analysis.theory.tables import MOST_JOBS, Entries, ServedJob, worst_of_known_phase
 from rt_sched.model import Policy
+from rt_sched.units import NS_PER_S
 
 NAME = "table_entries"
 SOURCE = "definition of the table: a job starts with the first entry at whose begin it is released"
 
-#: Jobs of one backlog before it counts as not ending.
-_MOST_JOBS = 20_000
 _BOUNDED_BLOCKING = Need(BOUNDED_BLOCKING.holds, "a table on which no tasks share resources")
 _NO_SUSPENSION = Need(NO_SUSPENSION.holds, "splitting the task at its waits")
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """The entries of one task: start and usable length of each, from the begin of the cycle of `cycle_ns`."""
-
-    cycle_ns: int
-    starts_ns: tuple[int, ...]
-    usable_ns: tuple[int, ...]
-
-    def start_ns(self, number: int) -> int:
-        """Start of entry `number`, counted on through the cycles."""
-        cycles, place = divmod(number, len(self.starts_ns))
-        return cycles * self.cycle_ns + self.starts_ns[place]
-
-    def serve(self, first: int, work_ns: int) -> tuple[int, int, int]:
-        """A job of `work_ns` that begins with entry `first`: its last entry, what that gives it, how many it uses."""
-        per_cycle_ns, count = sum(self.usable_ns), len(self.starts_ns)
-        cycles = (work_ns - 1) // per_cycle_ns
-        number, left_ns = first + cycles * count, work_ns - cycles * per_cycle_ns
-        while left_ns > (usable_ns := self.usable_ns[number % count]):
-            left_ns, number = left_ns - usable_ns, number + 1
-        return number, left_ns, number - first + 1
-
-    def jobs_per_ns(self, work_ns: int) -> Fraction:
-        """How many jobs of `work_ns` the entries serve in the long run."""
-        seen: dict[int, int] = {}
-        first = 0
-        while (place := first % len(self.starts_ns)) not in seen:
-            seen[place] = first
-            first = self.serve(first, work_ns)[0] + 1
-        cycles = (first - seen[place]) // len(self.starts_ns)
-        jobs = len(seen) - list(seen).index(place)
-        return Fraction(jobs, cycles * self.cycle_ns)
 
 
 def entries_of(load: ProcessorLoad, task: LoadTask) -> Entries:
@@ -76,15 +41,22 @@ def _task(load: ProcessorLoad, task: LoadTask) -> Found:
     entries = entries_of(load, task)
     if not sum(entries.usable_ns):
         return Found(None, f"no entry of the table leaves {task.name} time beside the switch")
-    too_many = f"jobs of {task.name} arrive faster than its entries serve them"
-    if sum(Fraction(1, stream.period_ns) for stream in task.streams) > entries.jobs_per_ns(task.wcet_ns):
-        return Found(None, too_many)
+    rate = sum((stream.rate for stream in task.streams), Fraction(0))
+    rate = rate if task.rate_hz is None else task.rate_hz / NS_PER_S
+    if rate > entries.jobs_per_ns(task.wcet_ns):
+        return Found(None, f"jobs of {task.name} arrive faster than its entries serve them")
+    if task.offset_ns is not None and task.rate_hz is not None:
+        served = worst_of_known_phase(
+            entries, task.wcet_ns, load.row.switch_ns, task.rate_hz, task.offset_ns, task.release_jitter_ns
+        )
+        if served is not None:
+            return Found(_bound_of_known_phase(load, task, served))
     worst = Found(None)
     for own in range(len(task.streams)):
         for phase in range(len(entries.starts_ns)):
             bound = _backlog(load, task, entries, own, phase)
             if bound is None:
-                return Found(None, too_many)
+                return Found(None, f"a backlog of {task.name} did not end within {MOST_JOBS} jobs")
             if worst.bound is None or bound.value_ns > worst.bound.value_ns:
                 worst = Found(bound)
     return worst
@@ -94,15 +66,17 @@ def _backlog(load: ProcessorLoad, task: LoadTask, entries: Entries, own: int, ph
     """The worst job of stream `own` in a backlog that begins 1 ns after entry `phase` did; None when it does not end.
 
     An entry takes up the oldest job if that is released at its begin, and no other after it. A job that its entry does
-    not suffice for goes on with the next one.
+    not suffice for goes on with the next one. What follows a job depends on its first entry's place in the cycle and on
+    how late that is after the release, so nothing worse follows one that is not later than another at that place was.
     """
     begin_ns = entries.start_ns(phase)
     firsts = [phase + 1]
     mine = task.streams[own]
     others = [stream for place, stream in enumerate(task.streams) if place != own]
     worst: Bound | None = None
+    latest_ns: dict[int, int] = {}
     ahead = 0
-    for job in range(_MOST_JOBS):
+    for job in range(MOST_JOBS):
         while True:
             while len(firsts) <= ahead:
                 firsts.append(entries.serve(firsts[-1], task.wcet_ns)[0] + 1)
@@ -111,8 +85,13 @@ def _backlog(load: ProcessorLoad, task: LoadTask, entries: Entries, own: int, ph
             if job + more <= ahead:
                 break
             ahead = job + more
-            if ahead > _MOST_JOBS:
+            if ahead > MOST_JOBS:
                 return None
+        if not others and job * mine.period_ns >= mine.jitter_ns:
+            place, late_ns = firsts[job] % len(entries.starts_ns), waited_ns - job * mine.period_ns
+            if late_ns <= latest_ns.get(place, late_ns - 1):
+                return worst
+            latest_ns[place] = late_ns
         last, left_ns, used = entries.serve(firsts[ahead], task.wcet_ns)
         done_ns = entries.start_ns(last) + load.row.switch_ns + left_ns - begin_ns - 1
         released_ns = job * mine.period_ns - mine.jitter_ns - task.release_jitter_ns
@@ -135,6 +114,29 @@ def _bound(load: ProcessorLoad, task: LoadTask, done_ns: int, arrival_ns: int, u
     )
     terms = tuple(Term(kind, value_ns, by) for kind, value_ns, by in parts if value_ns)
     return Bound(done_ns - arrival_ns, terms, NAME, SOURCE, False, job, done_ns)
+
+
+def _bound_of_known_phase(load: ProcessorLoad, task: LoadTask, served: ServedJob) -> Bound:
+    """Its `job` counts from the first of the run. Attained unless something may be left out of that run."""
+    overhead_ns = served.used * load.row.switch_ns
+    waited_ns = served.response_ns - task.release_jitter_ns - task.wcet_ns - overhead_ns
+    parts = (
+        (TermKind.OWN_EXECUTION, task.wcet_ns, task.name),
+        (TermKind.OVERHEAD, overhead_ns, f"{served.used} entries" if served.used > 1 else "one entry"),
+        (TermKind.SUPPLY, waited_ns, "waiting for the entries of this job and those before"),
+        (TermKind.RELEASE_JITTER, task.release_jitter_ns, None),
+    )
+    terms = tuple(Term(kind, value_ns, by) for kind, value_ns, by in parts if value_ns)
+    happens = not (load.row.switch_ns or load.switches_mode or task.sheds or task.enforced)
+    return Bound(served.response_ns, terms, NAME, SOURCE, happens, served.job, served.response_ns)
+
+
+def shown_by_ns(task: LoadTask, bound: Bound | None) -> int:
+    """When a run has shown the response that attains `bound`, if a table attains it; else 0."""
+    if bound is None or bound.method != NAME or not bound.exact or task.rate_hz is None:
+        return 0
+    arrival_ns = (task.offset_ns or 0) + int(bound.job * NS_PER_S / task.rate_hz)
+    return arrival_ns + max(bound.value_ns, task.deadline_ns) + 1
 
 
 TABLE_ENTRIES = Method(

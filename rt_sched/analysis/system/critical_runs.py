@@ -47,6 +47,17 @@ def critical_run(
     return replace(given, tasks=tuple(rows))
 
 
+def latest_run(given: MachineInput, tasks: Sequence[int]) -> MachineInput:
+    """The run in which the first jobs of these timed tasks are released as late as their jitter allows."""
+    rows = list(given.tasks)
+    for index in tasks:
+        row = rows[index]
+        if row.timed:
+            count = min(_MOST_ARRIVALS, given.horizon_ns // (row.separation_ns or 1) + 1)
+            rows[index] = replace(row, explicit_jitters_ns=(row.jitter_ns,) * count)
+    return replace(given, tasks=tuple(rows))
+
+
 def _blocker(load: ProcessorLoad, task: LoadTask, deadline_ns: int | None) -> LoadTask | None:
     """The less urgent task whose longest region blocks most; None when none can."""
     worse = [

@@ -11,8 +11,9 @@ from rt_sched import model
 from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods.offsets import MOST_CYCLES, OFFSET_SIMULATION, hyperperiod_ns
+from rt_sched.analysis.methods.table import shown_by_ns
 from rt_sched.analysis.result import Witness
-from rt_sched.analysis.system.critical_runs import critical_run
+from rt_sched.analysis.system.critical_runs import critical_run, latest_run
 from rt_sched.analysis.system.engine import TaskBound
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
@@ -47,8 +48,12 @@ def _runs(
     rate = sum(1 / task.separation_ns for task in mode.system.tasks)
     place = {task.index: load for load in mode.loads for task in load.tasks}
     longest_ns = max([_PERIODS * slowest_ns, *(_repeats_ns(place[i]) for i in open_tasks if _is_followed(bounds[i]))])
+    longest_ns = max([longest_ns, *(shown_by_ns(bounds[i].task, bounds[i].bound) for i in open_tasks)])
     nominal = _nominal(mode, min(longest_ns, int(_MOST_JOBS / rate) + 1))
     yield "all jobs need their worst case, sensors deliver nominally", nominal
+    late = [i for i in open_tasks if place[i].policy is model.Policy.TABLE and bounds[i].task.release_jitter_ns]
+    if set(late) - set(found):
+        yield "jobs that a table serves are released as late as they may be", latest_run(nominal, late)
     if mode.system.modes and mode.name != mode.system.modes[0].name:
         return
     free = [isinstance(task.activation, model.Sporadic) for task in mode.system.tasks]
