@@ -18,6 +18,7 @@ _CLOCK = Spec(
     (
         Key("drift", quantities.drift_ppm, "How fast it runs against true time.", DeviceClock().drift_ppm, "0ppm"),
         Key("offset", quantities.time_up_or_zero, "True time at which it shows 0.", 0, "0ns"),
+        Key("sync_error", quantities.time_up_or_zero, "How far that time may be off, either way.", 0, "0ns"),
     ),
 )
 
@@ -66,7 +67,7 @@ def _read_device(name: str, node: Node, socs: Mapping[str, SocModel], problems: 
 
 def _read_clock(node: Node, problems: Problems) -> DeviceClock:
     table = Table(node, _CLOCK, problems)
-    return DeviceClock(table.read("drift"), table.read("offset"))
+    return DeviceClock(table.read("drift"), table.read("offset"), table.read("sync_error"))
 
 
 def _device_from_catalogue(name: str, table: Table, socs: Mapping[str, SocModel], clock: DeviceClock) -> Device:

@@ -16,6 +16,7 @@ from rt_sched.lowering.changes import (
     mode_changes_of,
     mode_rows,
 )
+from rt_sched.lowering.clocks import clocks_in_run
 from rt_sched.lowering.machine_input import (
     EdgeKind,
     EdgeRow,
@@ -69,7 +70,7 @@ def lower(
     sensor_of = {sensor.name: index for index, sensor in enumerate(system.sensors)}
     task_of = {task.name: index for index, task in enumerate(system.tasks)}
     link_of = {link.name: index for index, link in enumerate(system.links)}
-    tasks = _task_rows(system, plan, execution)
+    tasks = _task_rows(system, plan, execution, seed)
     if scenario is not None and scenario.effect is model.FaultEffect.OVERRUN and scenario.demand_ns is not None:
         index = task_of[scenario.target]
         demands = demands_with_overruns(tasks[index], index, seed, scenario.jobs, scenario.demand_ns)
@@ -109,9 +110,9 @@ def _elements(system: model.System) -> dict[tuple[str, str], model.ProcessingEle
     return {(device.name, pe.name): pe for device in system.devices for pe in device.processing_elements}
 
 
-def _task_rows(system: model.System, plan: model.Plan, execution: Execution) -> list[TaskRow]:
+def _task_rows(system: model.System, plan: model.Plan, execution: Execution, seed: int) -> list[TaskRow]:
     elements = _elements(system)
-    clocks = {device.name: device.clock for device in system.devices}
+    clocks = clocks_in_run(system, seed)
     resource_of = {resource.name: index for index, resource in enumerate(system.resources)}
     present = first_tasks(system)
     rows = []

@@ -117,10 +117,14 @@ class ProcessingElement:
 
 @dataclass(frozen=True, slots=True)
 class DeviceClock:
-    """A device's clock against true time: it shows 0 at true time `offset_ns` and runs fast by `drift_ppm`."""
+    """A device's clock against true time: it shows 0 at true time `offset_ns` and runs fast by `drift_ppm`.
+
+    `sync_error_ns`: the offset is known only up to this, either way; it does not change during a run.
+    """
 
     drift_ppm: Fraction = Fraction(0)
     offset_ns: int = 0
+    sync_error_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rt_sched import model
-from rt_sched.analysis.chains.phases import Grid, phased_waits
+from rt_sched.analysis.chains.phases import Hop, phased_waits
 from rt_sched.analysis.chains.segments import Segment, Unbounded, segments_of
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Bound, ChainResult, Quantity, Term, TermKind, Verdict
@@ -45,7 +45,7 @@ def chain_results(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> tuple[Chai
 
 
 def _result(mode: ModeLoad, bounds: Mapping[int, TaskBound], chain: model.CauseEffectChain) -> ChainResult:
-    limits = _limits(mode.system, chain)
+    limits = chain_limits(mode.system, chain)
     try:
         segments = segments_of(mode, bounds, chain.path)
     except Unbounded as none:
@@ -67,7 +67,7 @@ def _result(mode: ModeLoad, bounds: Mapping[int, TaskBound], chain: model.CauseE
     )
 
 
-def _limits(system: model.System, chain: model.CauseEffectChain) -> tuple[tuple[Quantity, int], ...]:
+def chain_limits(system: model.System, chain: model.CauseEffectChain) -> tuple[tuple[Quantity, int], ...]:
     """The declared limits; a chain to the arbiter without its own one has the command deadline as latency limit."""
     latency_ns = chain.max_latency_ns
     if latency_ns is None and system.safety is not None and chain.path[-1] == system.safety.arbiter:
@@ -101,33 +101,45 @@ def _sum(
         if follower is not None:
             waits_ns.append(segment.gap_ns if quantity is Quantity.DATA_AGE else follower.gap_ns)
     first_ns = segments[0].gap_ns if quantity is Quantity.REACTION else 0
-    return _bound(segments, first_ns, waits_ns, method, source)
+    return _bound(segments, quantity, first_ns, waits_ns, (method, source))
 
 
 def _phased(segments: Sequence[Segment], quantity: Quantity) -> Bound | None:
     """With the waits of the worst instant, where at least two segments in a row have known phases."""
-    grids = [
-        None
-        if segment.grid is None
-        else Grid(*segment.grid, segment.to_next_ns if place + 1 < len(segments) else segment.delay_ns)
+    hops = [
+        Hop(segment.grid, segment.to_next_ns if place + 1 < len(segments) else segment.delay_ns, segment.gap_ns)
         for place, segment in enumerate(segments)
     ]
-    waits = phased_waits(grids, [segment.gap_ns for segment in segments], backward=quantity is Quantity.DATA_AGE)
-    if waits is None:
+    found = phased_waits(hops, backward=quantity is Quantity.DATA_AGE)
+    if found is None:
         return None
-    first_ns = segments[0].gap_ns if quantity is Quantity.REACTION else 0
+    first_ns, waits_ns = 0, found.waits_ns
     if quantity is Quantity.REACTION:
-        with_event = phased_waits(grids, [segment.gap_ns for segment in segments], backward=False, event=True)
+        first_ns = segments[0].gap_ns
+        with_event = phased_waits(hops, backward=False, event=True)
         if with_event is not None:
-            first_ns, waits = with_event[0], with_event[1:]
-    return _bound(segments, first_ns, waits, PHASED, PHASED_SOURCE)
+            found = with_event
+            first_ns, waits_ns = found.waits_ns[0], found.waits_ns[1:]
+    clock = [Term(TermKind.CLOCK, found.clock_ns, segments[-1].name)] if found.clock_ns else []
+    return _bound(segments, quantity, first_ns, waits_ns, (PHASED, PHASED_SOURCE), clock)
 
 
-def _bound(segments: Sequence[Segment], first_ns: int, waits_ns: Sequence[int], method: str, source: str) -> Bound:
+def _bound(
+    segments: Sequence[Segment],
+    quantity: Quantity,
+    first_ns: int,
+    waits_ns: Sequence[int],
+    method: tuple[str, str],
+    more: Sequence[Term] = (),
+) -> Bound:
+    """The sum of waits and delays. `first_ns`: wait of an event for the first read; `method`: its name and source."""
     terms = [Term(TermKind.SAMPLING, first_ns, segments[0].name)] if first_ns else []
     for place, segment in enumerate(segments):
         last = place + 1 == len(segments)
         terms += segment.terms if last else segment.terms_to_next
         if not last:
             terms.append(Term(TermKind.SAMPLING, waits_ns[place], segments[place + 1].name))
-    return Bound(sum(term.value_ns for term in terms), tuple(terms), method, source, exact=False)
+    if quantity is Quantity.DATA_AGE and segments[-1].repeats:
+        terms.append(Term(TermKind.SAMPLING, segments[-1].gap_ns, segments[-1].name))
+    terms += more
+    return Bound(sum(term.value_ns for term in terms), tuple(terms), *method, exact=False)

@@ -1,4 +1,13 @@
-"""Waits between clock-driven segments whose phases are known: the worst instant of a hyperperiod, walked through."""
+"""Waits between clock-driven segments whose phases are known: the worst instant of a hyperperiod, walked through.
+
+Instant k of a grid is first_ns + floor(k * period). The walk takes exact fractions of nanoseconds instead: where an
+exact instant lies at or behind another plus whole nanoseconds, so do the two rounded down, and a whole walk gets at
+most a nanosecond shorter by rounding, which the sum of the waits, rounded up, contains.
+
+Grids of different devices are shifted against each other by the errors of both clocks, constant during a run. A reader
+surely finds what became visible before its instant less both errors; the walk as a whole ends by the errors of its
+first and last clock later.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import gcd, lcm
+from math import lcm
 
-from rt_sched.units import NS_PER_S, ceil_int, floor_int
+from rt_sched.units import NS_PER_S
 
 #: Reading instants of the first segment that are looked at before the phases count as not known.
 _MOST_INSTANTS = 50_000
@@ -16,29 +25,36 @@ _MOST_INSTANTS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Instants first_ns + floor(k / rate), and the delay from one until the next segment surely reads what was read."""
+    """Instants first_ns + floor(k / rate) on a device's clock, which is off by a constant of at most `error_ns`."""
 
     rate_hz: Fraction
     first_ns: int
+    device: str = ""
+    error_ns: int = 0
+
+    def apart_ns(self, other: Grid) -> int:
+        """How far the two clocks may be apart."""
+        return 0 if self.device == other.device else self.error_ns + other.error_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """What one segment gives to the walk: its grid, where known, its largest delay to the next, its largest gap."""
+
+    grid: Grid | None
     delay_ns: int
-
-    def instant_ns(self, number: int) -> int:
-        """Instant `number`, counted from 0; the grid is thought to reach into the past."""
-        return self.first_ns + floor_int(Fraction(number * NS_PER_S) / self.rate_hz)
-
-    def first_from(self, at_ns: int) -> int:
-        """Number of the first instant at or after `at_ns`."""
-        number = ceil_int(Fraction(at_ns - self.first_ns) * self.rate_hz / NS_PER_S)
-        while self.instant_ns(number) < at_ns:
-            number += 1
-        while self.instant_ns(number - 1) >= at_ns:
-            number -= 1
-        return number
+    gap_ns: int
 
 
-def phased_waits(
-    grids: Sequence[Grid | None], gaps_ns: Sequence[int], *, backward: bool, event: bool = False
-) -> list[int] | None:
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """`waits_ns`: one for each segment but the last, with one more at the begin for an event; `clock_ns`: errors."""
+
+    waits_ns: tuple[int, ...]
+    clock_ns: int = 0
+
+
+def phased_waits(hops: Sequence[Hop], *, backward: bool, event: bool = False) -> Waits | None:
     """For each segment but the last the wait until the next one reads, of the instant for which all waits together are
     longest; None where no two segments in a row have a grid, or a hyperperiod holds too many instants.
 
@@ -46,67 +62,75 @@ def phased_waits(
     two grids wait a whole gap: that of the reading segment, backward that of the one read. `event`: a wait more,
     at the begin, of an event right after the instant before (first grid known).
     """
-    waits: list[int] = []
-    known = False
-    place = 0
-    if event and (len(grids) < 2 or grids[0] is None or grids[1] is None):
+    if event and (len(hops) < 2 or hops[0].grid is None or hops[1].grid is None):
         return None
-    while place < len(grids):
+    waits: list[int] = []
+    clock_ns, known, place = 0, False, 0
+    while place < len(hops):
         run = place
-        while run + 1 < len(grids) and grids[run] is not None and grids[run + 1] is not None:
+        while run + 1 < len(hops) and hops[run].grid is not None and hops[run + 1].grid is not None:
             run += 1
         if run > place:
-            block = [grid for grid in grids[place : run + 1] if grid is not None]
-            found = _worst(block, backward, event and place == 0)
+            found = _worst(hops[place : run + 1], backward, event and place == 0)
             if found is None:
                 return None
-            known, waits = True, [*waits, *found]
-        if run + 1 < len(grids):
-            waits.append(gaps_ns[run] if backward else gaps_ns[run + 1])
+            known, waits, clock_ns = True, [*waits, *found.waits_ns], clock_ns + found.clock_ns
+        if run + 1 < len(hops):
+            waits.append(hops[run].gap_ns if backward else hops[run + 1].gap_ns)
         place = run + 1
-    return waits if known else None
+    return Waits(tuple(waits), clock_ns) if known else None
 
 
-def _worst(block: Sequence[Grid], backward: bool, event: bool) -> list[int] | None:
-    period = _hyperperiod_ns([grid.rate_hz for grid in block])
-    start = block[-1] if backward else block[0]
-    count = period * start.rate_hz / NS_PER_S
+def _worst(run: Sequence[Hop], backward: bool, event: bool) -> Waits | None:
+    """The longest walk through segments that all have grids; None where there are too many instants."""
+    walk = _Walk([hop.grid for hop in run if hop.grid is not None], [hop.delay_ns for hop in run])
+    start = len(run) - 1 if backward else 0
+    count = walk.instants(start)
     if count > _MOST_INSTANTS:
         return None
-    worst: list[int] = []
-    for number in range(int(count) + 1):
-        waits = _walk_back(block, number) if backward else _walk_on(block, number)
-        if event:
-            waits = [block[0].instant_ns(number) - block[0].instant_ns(number - 1), *waits]
-        if not worst or sum(waits) > sum(worst):
-            worst = waits
-    return worst
+    steps = walk.back if backward else walk.on
+    worst = max((steps(number) for number in range(count)), key=sum)
+    return Waits(tuple(walk.rounded([walk.periods[0], *worst] if event else worst)), walk.clock_ns)
 
 
-def _walk_on(block: Sequence[Grid], number: int) -> list[int]:
-    waits, instant_ns = [], block[0].instant_ns(number)
-    for before, after in pairwise(block):
-        visible_ns = instant_ns + before.delay_ns
-        instant_ns = after.instant_ns(after.first_from(visible_ns))
-        waits.append(instant_ns - visible_ns)
-    return waits
+class _Walk:
+    """Grids in a row, all times in whole parts of a nanosecond: `scale` of them make one."""
 
+    def __init__(self, grids: Sequence[Grid], delays_ns: Sequence[int]) -> None:
+        exact = [Fraction(NS_PER_S) / grid.rate_hz for grid in grids]
+        self.scale = lcm(*(period.denominator for period in exact))
+        self.periods = [int(period * self.scale) for period in exact]
+        self._firsts = [grid.first_ns * self.scale for grid in grids]
+        self._delays = [delay_ns * self.scale for delay_ns in delays_ns]
+        self._margins = [a.apart_ns(b) * self.scale for a, b in pairwise(grids)]
+        self.clock_ns = grids[0].apart_ns(grids[-1])
 
-def _walk_back(block: Sequence[Grid], number: int) -> list[int]:
-    waits: list[int] = []
-    instant_ns = block[-1].instant_ns(number)
-    for before in block[-2::-1]:
-        earlier_ns = before.instant_ns(before.first_from(instant_ns - before.delay_ns + 1) - 1)
-        waits.insert(0, instant_ns - before.delay_ns - earlier_ns)
-        instant_ns = earlier_ns
-    return waits
+    def instants(self, place: int) -> int:
+        """How many instants of grid `place` a hyperperiod holds."""
+        return lcm(*self.periods) // self.periods[place]
 
+    def on(self, number: int) -> list[int]:
+        """Waits of what instant `number` of the first grid read."""
+        waits, at = [], self._firsts[0] + number * self.periods[0]
+        for place in range(1, len(self.periods)):
+            visible = at + self._delays[place - 1]
+            surely = visible + self._margins[place - 1]
+            at = surely + (self._firsts[place] - surely) % self.periods[place]
+            waits.append(at - visible)
+        return waits
 
-def _hyperperiod_ns(rates_hz: Sequence[Fraction]) -> Fraction:
-    """Least common multiple of the periods, exact."""
-    periods = [Fraction(NS_PER_S) / rate_hz for rate_hz in rates_hz]
-    numerator, denominator = 1, 0
-    for period in periods:
-        numerator = lcm(numerator, period.numerator)
-        denominator = gcd(denominator, period.denominator)
-    return Fraction(numerator, denominator)
+    def back(self, number: int) -> list[int]:
+        """Waits behind what instant `number` of the last grid finds."""
+        waits: list[int] = []
+        at = self._firsts[-1] + number * self.periods[-1]
+        for place in range(len(self.periods) - 2, -1, -1):
+            latest = at - self._delays[place] - self._margins[place]
+            earlier = latest - (latest - self._firsts[place]) % self.periods[place]
+            waits.insert(0, at - self._delays[place] - earlier)
+            at = earlier
+        return waits
+
+    def rounded(self, waits: Sequence[int]) -> list[int]:
+        """The waits in nanoseconds; their sum is the exact one rounded up."""
+        ends = [-(-sum(waits[: count + 1]) // self.scale) for count in range(len(waits))]
+        return [ends[0], *(after - before for before, after in pairwise(ends))]

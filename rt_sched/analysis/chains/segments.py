@@ -8,13 +8,14 @@ from fractions import Fraction
 from itertools import pairwise
 
 from rt_sched import model
+from rt_sched.analysis.chains.phases import Grid
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Term, TermKind
 from rt_sched.analysis.system.engine import TaskBound, outputs_of
 from rt_sched.analysis.system.propagation import Streams, edge_streams, sensor_gap_ns, sensor_streams
 from rt_sched.errors import RtSchedError
 from rt_sched.lowering.machine_input import Role
-from rt_sched.trace.setup import EdgeRow, OverrunAction, Policy, TaskRow
+from rt_sched.trace.setup import EdgeKind, EdgeRow, OverrunAction, Policy, Protocol, TaskRow
 from rt_sched.units import NS_PER_S, ceil_int
 
 
@@ -28,15 +29,16 @@ class Segment:
 
     `gap_ns`: largest distance of two reading instants. `terms`: of the delay from such an instant until the output of
     the last task is visible; `terms_to_next`: until the next segment surely reads it, less where that one is less
-    urgent on the same core. `grid`: (rate in Hz, first instant in ns) of a clock-driven task without jitter of its
-    instants, else None.
+    urgent on the same core. `grid`: the instants of a clock-driven task without jitter of its arrivals, else None.
+    `repeats`: whether jobs that something else activates publish what was read last once more.
     """
 
     name: str
     gap_ns: int
     terms: tuple[Term, ...]
     terms_to_next: tuple[Term, ...]
-    grid: tuple[Fraction, int] | None = None
+    grid: Grid | None = None
+    repeats: bool = False
 
     @property
     def delay_ns(self) -> int:
@@ -53,12 +55,34 @@ class Segment:
         return replace(self, terms_to_next=self.terms)
 
 
+@dataclass(slots=True)
+class _Open:
+    """A segment while the path is followed. `least_ns`: least delay of the first task's arrivals behind its grid.
+
+    `emptied`: a task that may publish without new data, because the queue that it takes it from may be empty.
+    """
+
+    name: str
+    gap_ns: int
+    grid: Grid | None
+    terms: list[Term]
+    least_ns: int = 0
+    repeats: bool = False
+    emptied: str | None = None
+
+    def ended(self, to_next: Sequence[Term]) -> Segment:
+        """The segment; `to_next`: terms until the next one reads, all terms for the last. Raises Unbounded."""
+        if self.emptied is not None and to_next is not self.terms:
+            raise Unbounded(f"task {self.emptied} may publish without new data, over what was not read yet")
+        return Segment(self.name, self.gap_ns, tuple(self.terms), tuple(to_next), self.grid, self.repeats)
+
+
 def segments_of(mode: ModeLoad, bounds: Mapping[int, TaskBound], path: Sequence[str]) -> list[Segment]:
     """The segments of the chain `path` in order. Raises Unbounded."""
-    return _Walk(mode, bounds).along(path)
+    return Walk(mode, bounds).along(path)
 
 
-class _Walk:
+class Walk:
     """One mode with its bounds, from which the segments of any chain follow."""
 
     def __init__(self, mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> None:
@@ -70,56 +94,87 @@ class _Walk:
         self._outputs: dict[int, Streams] = outputs_of(mode, bounds)
 
     def along(self, path: Sequence[str]) -> list[Segment]:
-        """Segments of a path from a sensor or timed task."""
+        """Segments of a path from a sensor or timed task. Raises Unbounded."""
         segments: list[Segment] = []
-        if path[0] in self._sensor_of:
-            sensor = self._mode.system.sensors[self._sensor_of[path[0]]]
-            latency_ns = sensor.latency_ns + sensor.jitter_ns
-            name, gap_ns, grid = sensor.name, sensor_gap_ns(sensor), None
-            terms = [Term(TermKind.SENSOR, latency_ns, sensor.name)] if latency_ns else []
-        else:
-            name, gap_ns, grid, terms = self._begin(self._task_of[path[0]])
+        now = self._first(path[0])
         for source, target in pairwise(path):
             index = self._task_of[target]
             number, edge = self._edge(source, target)
-            terms = [*terms, *self._transfer(number, edge)]
-            if edge.role is Role.READ:
-                to_next = self._to_next(source, index, terms)
-                segments.append(Segment(name, gap_ns, tuple(terms), tuple(to_next), grid))
-                name, gap_ns, grid, terms = self._begin(index)
+            now.terms += self._transfer(number, edge)
+            if edge.role is Role.READ and edge.kind is EdgeKind.LATEST:
+                segments.append(now.ended(self._to_next(source, index, now.terms)))
+                now = self._begin(index)
                 continue
-            if edge.role is Role.PAIRED:
-                terms = [*terms, *self._partners(index, terms)]
-            terms = [*terms, self._response(index)]
-        segments.append(Segment(name, gap_ns, tuple(terms), tuple(terms), grid))
+            if edge.role is Role.READ:
+                now.terms += self._queued(number, edge, now)
+                now.emptied = None if edge.required else self._rows[index].name
+            elif edge.role is Role.PAIRED:
+                now.terms += self._partners(index, now)
+            else:
+                now.repeats = now.repeats or self._has_other_activations(number, edge)
+            now.terms.append(self._response(index, number))
+        segments.append(now.ended(now.terms))
         return segments
 
-    def _begin(self, index: int) -> tuple[str, int, tuple[Fraction, int] | None, list[Term]]:
-        """Name, gap, grid and first terms of a segment that begins with task `index`."""
+    def _first(self, name: str) -> _Open:
+        """The begin of the first segment of a path from `name`."""
+        if name not in self._sensor_of:
+            return self._begin(self._task_of[name])
+        sensor = self._mode.system.sensors[self._sensor_of[name]]
+        latency_ns = sensor.latency_ns + sensor.jitter_ns
+        terms = [Term(TermKind.SENSOR, latency_ns, sensor.name)] if latency_ns else []
+        return _Open(sensor.name, sensor_gap_ns(sensor), None, terms)
+
+    def _begin(self, index: int) -> _Open:
+        """A segment that begins with task `index`."""
         row = self._rows[index]
         gap_ns = self._task_gap_ns(index)
         if row.timed:
-            exact = row.rate_hz is not None and row.extra_separation_ns == 0
-            grid = (row.rate_hz, row.offset_ns) if exact and row.rate_hz is not None else None
-            return row.name, gap_ns, grid, [self._response(index)]
+            return _Open(row.name, gap_ns, self._grid(index), [self._response(index)])
+        jitter_ns, least_ns = self._delays(index)
+        terms = [Term(TermKind.RELEASE_JITTER, jitter_ns, row.name)] if jitter_ns else []
+        return _Open(row.name, gap_ns, None, [*terms, self._response(index)], least_ns)
+
+    def _grid(self, index: int) -> Grid | None:
+        """The arrivals of a timed task where they are known instants of its device's clock, in every mode."""
+        row, system = self._rows[index], self._mode.system
+        if row.rate_hz is None or row.extra_separation_ns:
+            return None
+        if not all(row.name in mode.tasks for mode in system.modes):
+            return None
+        name = self._mode.plan.processors[row.processor].device
+        return Grid(row.rate_hz, row.offset_ns, name, self._clock(name).sync_error_ns)
+
+    def _clock(self, device: str) -> model.DeviceClock:
+        return next(one.clock for one in self._mode.system.devices if one.name == device)
+
+    def _delays(self, index: int) -> tuple[int, int]:
+        """Jitter of the arrivals of a message-activated task, and the least delay behind the instants of its grid."""
         streams = self._bounds[index].streams
         if not streams:
-            raise Unbounded(f"task {row.name}: {self._bounds[index].reason}")
-        jitter_ns = max(stream.jitter_ns for stream in streams)
-        terms = [Term(TermKind.RELEASE_JITTER, jitter_ns, row.name)] if jitter_ns else []
-        return row.name, gap_ns, None, [*terms, self._response(index)]
+            raise Unbounded(f"task {self._rows[index].name}: {self._bounds[index].reason}")
+        return max(stream.jitter_ns for stream in streams), min(stream.best_ns for stream in streams)
 
-    def _response(self, index: int) -> Term:
-        """From an arrival of the task until its output is visible."""
+    def _response(self, index: int, taken: int | None = None) -> Term:
+        """From an arrival of the task until its output is visible; `taken`: the edge that the job surely has a message
+        of."""
         row, one = self._rows[index], self._bounds[index]
         if one.bound is None:
             raise Unbounded(f"task {row.name}: {one.reason}")
         self._refuse_losses(index)
+        self._refuse_skips(index, taken)
         if not row.let:
             return Term(TermKind.RESPONSE, one.bound.value_ns, row.name)
         if one.bound.value_ns > row.deadline_ns:
             raise Unbounded(f"task {row.name} may not finish before it has to publish (LET)")
         return Term(TermKind.RESPONSE, row.deadline_ns, row.name)
+
+    def _refuse_skips(self, index: int, taken: int | None) -> None:
+        """Raise where jobs are skipped because a queue that they take a message from is empty."""
+        for number, edge in enumerate(self._mode.setup.edges):
+            takes = edge.target == index and edge.role is Role.READ and edge.kind is EdgeKind.QUEUE
+            if takes and edge.required and number != taken:
+                raise Unbounded(f"task {self._rows[index].name} skips jobs while its queue {edge.input} is empty")
 
     def _refuse_losses(self, index: int) -> None:
         """Raise where jobs of the task may end without an output."""
@@ -159,15 +214,40 @@ class _Walk:
             value_ns = max(b.worst_ns - a.best_ns for a, b in zip(before, after, strict=True))
         return [Term(TermKind.TRANSFER, value_ns, link.name)]
 
-    def _partners(self, index: int, terms: Sequence[Term]) -> list[Term]:
+    def _partners(self, index: int, now: _Open) -> list[Term]:
         """How long a message may wait for those that it is paired with."""
         streams = self._bounds[index].streams
         row = self._rows[index]
         if len(streams) != 1 or not streams[0].stamped:
             raise Unbounded(f"task {row.name}: how long its inputs wait for each other is not known")
         latest_ns = streams[0].worst_ns + streams[0].stamp_lag_ns
-        waited_ns = latest_ns - sum(term.value_ns for term in terms)
+        waited_ns = latest_ns - now.least_ns - sum(term.value_ns for term in now.terms)
         return [Term(TermKind.PARTNER, waited_ns, row.name)] if waited_ns > 0 else []
+
+    def _queued(self, number: int, edge: EdgeRow, now: _Open) -> list[Term]:
+        """How long a message waits in a queue of which every arrival of the reader takes the oldest.
+
+        Of those before it, at most as many as the queue is deep less one are still there; fewer where messages come no
+        denser than the reader's jobs. What a reader that begins late finds has waited for up to a gap of messages each.
+        """
+        gap_ns, row = self._task_gap_ns(edge.target), self._rows[edge.target]
+        device = self._mode.plan.processors[row.processor].device
+        error_ns = self._clock(device).sync_error_ns
+        turns, begins_ns, more = edge.depth, row.offset_ns + error_ns, []
+        if row.timed and begins_ns <= gap_ns and not self._mode.system.modes:
+            streams = edge_streams(self._mode, number, self._sensors, self._outputs)
+            if not isinstance(streams, str) and len(streams) == 1 and gap_ns <= streams[0].period_ns:
+                turns = min(turns, 1 - (-streams[0].jitter_ns // streams[0].period_ns))
+        else:
+            jitter_ns = 0 if row.timed else self._delays(edge.target)[0]
+            more = [Term(TermKind.SAMPLING, sum(term.value_ns for term in now.terms) + jitter_ns, row.name)]
+            gap_ns = max(gap_ns, now.gap_ns)
+        return [Term(TermKind.SAMPLING, turns * gap_ns, row.name, turns, gap_ns), *more]
+
+    def _has_other_activations(self, number: int, edge: EdgeRow) -> bool:
+        """Whether jobs of the reader of an edge are also made by other inputs, and then read this one again."""
+        others = enumerate(self._mode.setup.edges)
+        return any(n != number and e.target == edge.target and e.role is Role.EACH for n, e in others)
 
     def _to_next(self, source: str, index: int, terms: Sequence[Term]) -> list[Term]:
         """The delay until task `index` surely reads what `source` made."""
@@ -192,7 +272,14 @@ class _Walk:
             and not row.suspensions
             and not row.let
             and not reader.let
+            and not self._may_wait_unready(row)
         )
+
+    def _may_wait_unready(self, row: TaskRow) -> bool:
+        """Whether a job that began may leave its core to less urgent ones: for a lock, or for more of its budget."""
+        plain = (Protocol.NONE, Protocol.PRIORITY_INHERITANCE)
+        locks = any(self._mode.setup.resources[one.resource].protocol in plain for one in row.sections)
+        return locks or (row.budget_ns is not None and row.overrun_action is OverrunAction.THROTTLE)
 
     def _task_gap_ns(self, index: int) -> int:
         """Largest distance of two arrivals of a task, those of its grid where messages activate it."""

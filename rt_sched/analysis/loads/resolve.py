@@ -12,6 +12,7 @@ from rt_sched import model
 from rt_sched.analysis.loads.load import Blocking, LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.loads.locking import LockTerms, at_a_stretch, lock_terms
 from rt_sched.lowering import lower
+from rt_sched.lowering.clocks import with_exact_clocks
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.trace.records import SampleTable
 from rt_sched.trace.setup import DeadlineAction, OverrunAction, Policy, ProcessorRow, Setup, TaskRow
@@ -95,7 +96,8 @@ def _mode_load(name: str, system: model.System, plan: model.Plan, present: froze
 
 
 def setups_of(system: model.System, plan: model.Plan) -> tuple[Setup, Setup]:
-    """What the machine would run when all jobs need their worst case, and when they need their best."""
+    """What the machine would run when all jobs need their worst case, and their best; no clock is off."""
+    system = with_exact_clocks(system)
     none = np.zeros(0, np.int64)
     samples = SampleTable(none.astype(np.int32), none, none, none, none.astype(np.int8))
     longest = lower(system, plan, samples, horizon_ns=1, execution=Execution.WCET).setup
@@ -113,7 +115,9 @@ def loads_of(
         tasks = sorted(
             (
                 _with_locks(
-                    _load_task(index, task, row, best, system.tasks[index], not system.modes), row, locks[index]
+                    _load_task(index, task, row, best, system.tasks[index], _phase_is_known(system, plan, number)),
+                    row,
+                    locks[index],
                 )
                 for index, (task, best) in enumerate(zip(setup.tasks, shortest.tasks, strict=True))
                 if task.processor == number and active[index]
@@ -124,10 +128,18 @@ def loads_of(
     return ModeLoad(name, system, plan, setup, active, tuple(loads))
 
 
+def _phase_is_known(system: model.System, plan: model.Plan, number: int) -> bool:
+    """Whether tasks of a processor exist from the start on, and their clock runs with its table or slices, if any."""
+    processor = plan.processors[number]
+    cyclic = processor.policy in (model.Policy.TABLE, model.Policy.TIME_SLICED)
+    errors = {device.name: device.clock.sync_error_ns for device in system.devices}
+    return not system.modes and not (cyclic and errors[processor.device])
+
+
 def _load_task(
     index: int, row: TaskRow, processor: ProcessorRow, best: TaskRow, task: model.Task, fixed_offsets: bool
 ) -> LoadTask:
-    """`fixed_offsets`: whether tasks exist from the start on; after a change of mode they arrive relative to that."""
+    """`fixed_offsets`: whether arrivals are known instants; after a change of mode tasks arrive relative to that."""
     executed_ns = _longest_executed_ns(row)
     region_ns, last_ns = _regions_ns(row, processor, executed_ns)
     periodic = isinstance(task.activation, model.Periodic)
