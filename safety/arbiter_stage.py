@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from rt_sched.messages.control import ArbiterDecision, Command, ReleaseRequest
 from rt_sched.messages.e2e import COUNTER_MODULUS, MAX_COUNTER_STEP, E2EMemory, E2EState, check, without_header
-from rt_sched.ports.stage import JobContext, SensorDescription, StageBase, StageContext
+from rt_sched.ports.stage import JobContext, SensorDescription, StageBase, StageContext, Watch
 from rt_sched.units import NS_PER_MS
 from safety.arbiter import ArbiterInputs, ArbiterMemory, ArbiterPolicy, PathInput, arbitrate
 from safety.parameters import checked, checked_ms, checked_whole
@@ -100,6 +100,19 @@ class Arbiter(StageBase):
         return self._policy
 
     def start(self, context: StageContext) -> None:
+        self._policy = self._complete(context)
+        self._memory = ArbiterMemory()
+        self._received = dict.fromkeys(self.inputs, E2EMemory())
+        self._sources = context.sources
+
+    def watches(self, context: StageContext) -> tuple[Watch, ...]:
+        """Views and commands of the primary path: the state is another one when they are too old."""
+        policy = self._complete(context)
+        views = (Watch("primary", name, limit_ns) for name, limit_ns in policy.view_age_limit_ns.items())
+        return Watch("primary", None, policy.primary_age_limit_ns), *views
+
+    def _complete(self, context: StageContext) -> ArbiterPolicy:
+        """The policy with the limits that follow from the sensors of the run."""
         watched = [sensor for _, sensor in sorted(context.sensors.items()) if sensor.kind in ("camera", "lidar")]
         limits_ns = self._limits_ns
         if limits_ns is None:
@@ -109,16 +122,13 @@ class Arbiter(StageBase):
             forward = tuple(sensor.name for sensor in watched if _looks_ahead(sensor))
         ahead = [sensor.period_ns for sensor in watched if sensor.name in forward]
         lidars = [sensor.period_ns for sensor in watched if sensor.kind == "lidar"]
-        self._policy = replace(
+        return replace(
             self._policy,
             primary_age_limit_ns=self._primary_ns or _command_limit_ns(min(ahead, default=0)),
             backup_age_limit_ns=self._backup_ns or _command_limit_ns(max(lidars, default=0)),
             view_age_limit_ns=limits_ns,
             forward_sensors=forward,
         )
-        self._memory = ArbiterMemory()
-        self._received = dict.fromkeys(self.inputs, E2EMemory())
-        self._sources = context.sources
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         given = ArbiterInputs(

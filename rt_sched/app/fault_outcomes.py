@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from rt_sched.lowering import lost_sensors
+from rt_sched.lowering.losses import fed_only_by, recovery_limit_ns
 from rt_sched.messages import ArbiterDecision, ArbiterState
-from rt_sched.model import Fault, FaultKind, SensorKind, System
+from rt_sched.model import Fault, FaultKind, System
 
 _COMMANDING = (ArbiterState.NOMINAL, ArbiterState.DEGRADED, ArbiterState.BACKUP)
 
@@ -27,10 +28,11 @@ def fault_outcomes(
     """
     rows = []
     for index, fault in enumerate(faults):
-        silenced = (set(lost_sensors(system, [fault])) | _fed_by(system, fault)) & set(recorded)
+        fed = fed_only_by(system, fault.target) if fault.kind is FaultKind.DEVICE else set()
+        silenced = (set(lost_sensors(system, [fault])) | fed) & set(recorded)
         before = [decision for time_ns, decision in decisions if time_ns < fault.time_ns]
         state = before[-1].state if before else ArbiterState.STARTING
-        limit_ns = _limit_ns(system, silenced)
+        limit_ns = recovery_limit_ns(system, silenced)
         together_ns = fault.time_ns + max(limit_ns or 0, 1)
         end_ns = next((later.time_ns for later in faults[index + 1 :] if later.time_ns >= together_ns), None)
         silent = silenced - set(before[-1].stale_sensors if before else ())
@@ -56,25 +58,6 @@ def fault_outcomes(
     return rows
 
 
-def _limit_ns(system: System, silenced: Collection[str]) -> int | None:
-    """The limit on recovery. Where only LiDARs fall silent there is none: that shows when the next sweep is due."""
-    kinds = {sensor.kind for sensor in system.sensors if sensor.name in silenced}
-    reported_only = bool(kinds) and kinds <= {SensorKind.LIDAR, SensorKind.IMU}
-    return None if reported_only or system.safety is None else system.safety.recovery_limit_ns
-
-
 def _worse(state: ArbiterState, before: ArbiterState) -> bool:
     order = [ArbiterState.STARTING, *_COMMANDING, ArbiterState.MINIMAL_RISK]
     return order.index(state) > order.index(before) and before is not ArbiterState.STARTING
-
-
-def _fed_by(system: System, fault: Fault) -> set[str]:
-    """Sensors whose data only tasks on the lost device turn into anything."""
-    if fault.kind is not FaultKind.DEVICE:
-        return set()
-    readers: dict[str, set[str]] = {sensor.name: set() for sensor in system.sensors}
-    for task in system.tasks:
-        for port in task.inputs:
-            if port.source in readers:
-                readers[port.source].add(task.pe[0])
-    return {sensor for sensor, devices in readers.items() if devices == {fault.target}}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from rt_sched.model import Fault, FaultKind, System
+from rt_sched.model import Fault, FaultKind, SensorKind, System
 
 
 def lost_devices(faults: Sequence[Fault]) -> dict[str, int]:
@@ -38,3 +38,23 @@ def lost_links(faults: Sequence[Fault]) -> dict[str, int]:
         if fault.kind is FaultKind.LINK:
             lost[fault.target] = min(fault.time_ns, lost.get(fault.target, fault.time_ns))
     return lost
+
+
+def fed_only_by(system: System, device: str) -> set[str]:
+    """Sensors whose data only tasks on this device turn into anything."""
+    readers: dict[str, set[str]] = {sensor.name: set() for sensor in system.sensors}
+    for task in system.tasks:
+        for port in task.inputs:
+            if port.source in readers:
+                readers[port.source].add(task.pe[0])
+    return {sensor for sensor, devices in readers.items() if devices == {device}}
+
+
+def recovery_limit_ns(system: System, silenced: Collection[str]) -> int | None:
+    """The limit on recovery when these sensors fall silent, or a device does that feeds none.
+
+    Where only LiDARs or IMUs fall silent there is none: that shows when the next sweep is due.
+    """
+    kinds = {sensor.kind for sensor in system.sensors if sensor.name in silenced}
+    reported_only = bool(kinds) and kinds <= {SensorKind.LIDAR, SensorKind.IMU}
+    return None if reported_only or system.safety is None else system.safety.recovery_limit_ns

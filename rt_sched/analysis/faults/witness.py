@@ -1,0 +1,86 @@
+"""Legal runs in which a change of mode, or an overrun, makes a job miss its deadline, replayed by the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rt_sched import model
+from rt_sched.analysis.faults.transition_loads import Transition
+from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.result import Witness
+from rt_sched.analysis.system.witness import first_misses
+from rt_sched.lowering import lower
+from rt_sched.lowering.machine_input import MachineInput
+from rt_sched.lowering.nominal_samples import nominal_samples
+from rt_sched.lowering.task_rows import Execution
+from rt_sched.units import format_ns
+
+#: Instants of a change that are tried, periods of the slowest task that are followed, and most jobs of a run.
+_MOST_INSTANTS, _PERIODS, _MOST_JOBS = 24, 6, 20_000
+
+
+def transition_witnesses(system: model.System, change: Transition, open_tasks: Sequence[int]) -> dict[int, Witness]:
+    """For those of `open_tasks` that miss in a run with the change: the first miss seen. `system`: as declared."""
+    witnesses: dict[int, Witness] = {}
+    if not open_tasks:
+        return witnesses
+    for at_ns, given in _runs(system, change):
+        how = f"all jobs need their worst case, and {change.name} comes at {format_ns(at_ns)}"
+        for index, witness in first_misses(how, given, open_tasks).items():
+            # A task that is added may have missed before, in a run of its own.
+            if witness.deadline_ns > at_ns:
+                witnesses.setdefault(index, witness)
+        if len(witnesses) == len(open_tasks):
+            break
+    return witnesses
+
+
+def _runs(system: model.System, change: Transition) -> Iterator[tuple[int, MachineInput]]:
+    """Changes at arrivals of tasks, and right after them, once the mode before has been entered."""
+    plan, first = change.old.plan, change.old.name == system.modes[0].name
+    before = () if first else (model.ModeChange(0, change.old.name),)
+    slowest_ns = max((task.separation_ns for task in system.tasks), default=1)
+    rate = sum(1 / task.separation_ns for task in system.tasks)
+    horizon_ns = min(2 * _PERIODS * slowest_ns, int(_MOST_JOBS / rate) + 1)
+    for at_ns in _instants(system, change, min(slowest_ns, horizon_ns // 2), horizon_ns // 2):
+        changes = (*before, model.ModeChange(at_ns, change.new.name))
+        samples = nominal_samples(system, horizon_ns)
+        yield (
+            at_ns,
+            lower(system, plan, samples, horizon_ns=horizon_ns, execution=Execution.WCET, mode_changes=changes),
+        )
+
+
+def _instants(system: model.System, change: Transition, from_ns: int, to_ns: int) -> list[int]:
+    instants = set()
+    for index in change.presence:
+        row = change.old.setup.tasks[index]
+        period_ns = system.tasks[index].separation_ns
+        arrival_ns = row.offset_ns + max(0, (from_ns - row.offset_ns) // period_ns) * period_ns
+        instants |= {arrival_ns + period_ns * number + late for number in (0, 1) for late in (0, 1)}
+    kept = sorted(one for one in instants if 0 < one <= to_ns)
+    return kept[:: max(1, len(kept) // _MOST_INSTANTS)][:_MOST_INSTANTS]
+
+
+def overrun_witnesses(
+    system: model.System, mode: ModeLoad, scenario: model.FaultScenario, open_tasks: Sequence[int]
+) -> dict[int, Witness]:
+    """For those of `open_tasks` that miss in the run with the overrun in which all other jobs need their worst case."""
+    if not open_tasks:
+        return {}
+    target = next(task for task in system.tasks if task.name == scenario.target)
+    slowest_ns = max((task.separation_ns for task in system.tasks), default=1)
+    rate = sum(1 / task.separation_ns for task in system.tasks)
+    wanted_ns = (max(scenario.jobs) + 2) * target.separation_ns + _PERIODS * slowest_ns
+    horizon_ns = min(wanted_ns, int(_MOST_JOBS / rate) + 1)
+    later = bool(system.modes) and mode.name != system.modes[0].name
+    given = lower(
+        system,
+        mode.plan,
+        nominal_samples(system, horizon_ns),
+        horizon_ns=horizon_ns,
+        execution=Execution.WCET,
+        mode_changes=(model.ModeChange(0, mode.name),) if later else (),
+        scenario=scenario,
+    )
+    return first_misses(f"{scenario.name} strikes, and all other jobs need their worst case", given, open_tasks)
