@@ -75,8 +75,8 @@ def test_no_schedule_of_a_small_graph_ends_after_its_bounds(types: int, preempti
         attained += sum(end == limit for end, limit in zip(seen, found, strict=True))
         total += len(seen)
         if types == 1:
-            assert max(found) == graham_response_ns(dag.wcet_ns, dag.edges, dag.cores[0])
-    assert attained > total // 2
+            assert max(found) <= graham_response_ns(dag.wcet_ns, dag.edges, dag.cores[0])
+    assert 10 * attained > 8 * total
 
 
 @pytest.mark.parametrize("types", [1, 2])
@@ -93,7 +93,7 @@ def test_priorities_inside_a_graph_tighten_its_bounds(types: int) -> None:
         attained += sum(end == limit for end, limit in zip(seen, found, strict=True))
         total += len(seen)
     assert tighter > 10
-    assert attained > total // 2
+    assert 10 * attained > 8 * total
 
 
 #: Graham 1969: nine tasks, the first before the ninth, the fourth before the fifth to the eighth.
@@ -144,12 +144,14 @@ def test_a_graph_over_cpu_and_gpu_by_hand() -> None:
     wcet = (2, 2, 2, 2, 5, 5, 5, 5, 3)
     edges = ((0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 8), (6, 8), (7, 8))
     dag = Dag(wcet, edges, (0, 0, 0, 0, 1, 1, 1, 1, 0), (4, 1))
-    # 2, 5 and 3; the three others' 6 on four cores, their 15 on one: 26.5.
-    assert finish_bounds_ns(dag)[8] == 26
-    assert vertex_responses_ns(dag) == [3, 3, 3, 3, 20, 20, 20, 20, 3]
+    # 2, 5 and 3; the three others never fill four cores, but their 15 fill one.
+    assert finish_bounds_ns(dag)[8] == 25
+    assert vertex_responses_ns(dag) == [2, 2, 2, 2, 20, 20, 20, 20, 3]
     # With priorities the first camera waits for nobody.
     levels = [0, 1, 2, 3, 0, 1, 2, 3, 9]
-    assert finish_bounds_ns(dag, levels)[4:] == [7, 12, 18, 23, 26]
+    assert finish_bounds_ns(dag, levels)[4:] == [7, 12, 17, 22, 25]
+    # On two cores the other three can be 3 each while one waits.
+    assert vertex_responses_ns(Dag(wcet, edges, dag.types, (2, 1)))[:4] == [5, 5, 5, 5]
     assert longest_path_ns(dag) == 10
 
 
@@ -178,6 +180,17 @@ def test_many_paths_are_merged_and_stay_below_the_simple_bound() -> None:
 def test_what_is_no_graph_is_refused(given: tuple, says: str) -> None:
     with pytest.raises(AnalysisNotApplicable, match=says):
         Dag(*given)
+
+
+@pytest.mark.parametrize(
+    ("work", "cores", "filled"),
+    [((), 2, 0), ((9,), 2, 0), ((9, 2), 2, 2), ((9, 2, 2), 2, 4), ((9, 9, 3), 3, 3), ((3, 3, 3), 2, 4), ((5, 4), 1, 9)],
+)
+def test_one_vertex_fills_one_core(work: tuple[int, ...], cores: int, filled: int) -> None:
+    """A vertex of 1 ns beside others, whatever their work is, waits while they fill all cores."""
+    alone = Dag((*work, 1), (), (0,) * (len(work) + 1), (cores,))
+    assert vertex_responses_ns(alone)[-1] == 1 + filled
+    assert max(x for x in range(20) if sum(min(w, x) for w in work) >= cores * x) == filled
 
 
 def test_levels_are_one_a_vertex() -> None:

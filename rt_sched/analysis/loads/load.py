@@ -111,12 +111,32 @@ class LoadTask:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskGraph:
+    """Tasks that one source sets off and that have their processors to themselves.
+
+    `places[v]`: processor of task v, a position in `rows`; `edges`: (before, after), positions in `tasks`; a task with
+    none before it is set off by the source, of which `streams` are the arrivals. `source`: its name.
+    """
+
+    tasks: tuple[LoadTask, ...]
+    places: tuple[int, ...]
+    rows: tuple[ProcessorRow, ...]
+    edges: tuple[tuple[int, int], ...]
+    streams: tuple[Stream, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessorLoad:
-    """A processor and its tasks by level. `mode_switch`: whether a HI task may exceed C_LO and end the LO jobs here."""
+    """A processor and its tasks by level.
+
+    `graph`: the graph that all its tasks belong to, maybe with those of other processors, or why there is none.
+    """
 
     processor: Processor
     row: ProcessorRow
     tasks: tuple[LoadTask, ...]
+    graph: TaskGraph | str = "its tasks are not known to be one graph"
 
     @property
     def policy(self) -> Policy:

@@ -1,6 +1,7 @@
 """The analyses of one processor, each with what it needs and what it finds."""
 
 from rt_sched.analysis.methods.curves import EDF_CURVES, FIFO_CURVES, FP_CURVES
+from rt_sched.analysis.methods.dag import DAG_RESPONSE_TIME
 from rt_sched.analysis.methods.edf import EDF_RESPONSE_TIME
 from rt_sched.analysis.methods.fifo import FIFO_RESPONSE_TIME
 from rt_sched.analysis.methods.fixed_priority import FP_RESPONSE_TIME
@@ -31,6 +32,7 @@ METHODS: tuple[Method, ...] = (
     TABLE_ENTRIES,
     OFFSET_SIMULATION,
     OFFSET_RESPONSE_TIME,
+    DAG_RESPONSE_TIME,
 )
 
 __all__ = ["METHODS", "Found", "Method"]

@@ -16,11 +16,13 @@ class Found:
     """What a method says of one task: a bound on its response from the arrival, or the reason why there is none.
 
     `unbounded`: the reason is a proof that no bound exists for some legal run, not a limit of the method.
+    `since_source_ns`: a bound on the time from the arrival of what sets off the graph of the task until the job ends.
     """
 
     bound: Bound | None
     reason: str = ""
     unbounded: bool = False
+    since_source_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

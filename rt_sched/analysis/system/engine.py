@@ -15,6 +15,7 @@ from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import METHODS, Found, Method
 from rt_sched.analysis.methods.ways_out import with_ways_out
 from rt_sched.analysis.result import Bound, Refusal
+from rt_sched.analysis.system.graphs import graph_of, graph_shapes, joins_of, latest_end_ns
 from rt_sched.analysis.system.propagation import (
     MessageStream,
     Streams,
@@ -35,7 +36,8 @@ class TaskBound:
 
     `streams`: its arrivals, with their delay behind the instants of sensor or clock; () when they have no bound.
     `refusals`: methods for its processor that do not apply. `unbounded`: no bound exists. `lost`: arrivals of it, or of
-    another task of its processor, have no bound.
+    another task of its processor, have no bound. `since_source_ns`: as `Found` has it; `latest_ns`: that, from the
+    instants of sensor or clock on.
     """
 
     task: LoadTask
@@ -45,6 +47,8 @@ class TaskBound:
     refusals: tuple[Refusal, ...]
     unbounded: bool = False
     lost: bool = False
+    since_source_ns: int | None = None
+    latest_ns: int | None = None
 
 
 #: Bounds of processors that were met before, by their load and arrivals; for one and the same methods.
@@ -58,28 +62,35 @@ def mode_bounds(mode: ModeLoad, methods: Sequence[Method], known: Known | None =
     """
     memory = {} if known is None else known
     sensors = sensor_streams(mode.system)
+    shapes = graph_shapes(mode)
+    joins = joins_of(shapes)
     processor_of = {task.index: number for number, load in enumerate(mode.loads) for task in load.tasks}
     arrivals: dict[int, Streams] = {}
     found: dict[int, TaskBound] = {}
     outputs: dict[int, Streams] = dict.fromkeys(processor_of, ())
     for _ in range(MOST_ROUNDS):
         wanted = {
-            task.index: activations(mode, sensors, outputs, task.index)
+            task.index: activations(mode, sensors, outputs, task.index, one_source=task.index in joins)
             if task.message_activated
             else clock_stream(task)
             for load in mode.loads
             for task in load.tasks
         }
-        changed = {processor_of[index] for index in wanted if wanted[index] != arrivals.get(index)}
-        if not changed:
+        moved = {index for index in wanted if wanted[index] != arrivals.get(index)}
+        if not moved:
             return found
         arrivals = wanted
+        changed = {processor_of[index] for index in moved}
+        changed |= {n for n, shape in shapes.items() if not isinstance(shape, str) and shape.entry in moved}
         for number in sorted(changed):
+            shape = shapes.get(number, "")
             load = _with_arrivals(mode.loads[number], arrivals)
+            load = replace(load, graph=graph_of(mode, shape, arrivals))
             key = load, tuple(arrivals[task.index] for task in load.tasks)
             if key not in memory:
                 memory[key] = processor_bounds(load, methods, arrivals)
-            for one in memory[key]:
+            for kept in memory[key]:
+                one = replace(kept, latest_ns=latest_end_ns(shape, kept.since_source_ns, arrivals))
                 found[one.task.index] = one
                 outputs[one.task.index] = _output(mode, one, arrivals[one.task.index])
     return {
@@ -122,6 +133,7 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
     present = replace(load, tasks=tuple(task for task in load.tasks if task.streams))
     refusals: list[Refusal] = []
     best: dict[int, Found] = {}
+    since_source_ns: dict[int, int] = {}
     for method in () if lost else methods:
         if load.policy not in method.policies or not present.tasks:
             continue
@@ -131,6 +143,8 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
             continue
         for task, one in zip(present.tasks, method.find(present), strict=True):
             best[task.index] = _better(best.get(task.index), one)
+            if one.since_source_ns is not None:
+                since_source_ns[task.index] = one.since_source_ns
     advised = with_ways_out(present, refusals, METHODS)
     nothing = Found(None, lost[0] if lost else _why_nothing(load, advised))
     results = []
@@ -138,7 +152,8 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
         one = best.get(task.index, nothing)
         streams = arrivals[task.index]
         known = () if isinstance(streams, str) else streams
-        results.append(TaskBound(task, one.bound, one.reason, known, advised, one.unbounded, bool(lost)))
+        since_ns = since_source_ns.get(task.index)
+        results.append(TaskBound(task, one.bound, one.reason, known, advised, one.unbounded, bool(lost), since_ns))
     return results
 
 
@@ -165,9 +180,12 @@ def outputs_of(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> dict[int, Str
 
 
 def _output(mode: ModeLoad, one: TaskBound, arrivals: Streams) -> Streams:
-    """When the messages of a task become visible: at completion, or under LET at arrival + deadline."""
+    """When the messages of a task become visible: at completion, or under LET at arrival + deadline.
+
+    What has not been reached yet publishes nothing, which is less than no bound.
+    """
     row = mode.setup.tasks[one.task.index]
-    if isinstance(arrivals, str):
+    if isinstance(arrivals, str) or not arrivals:
         return arrivals
     if row.let:
         return tuple(stream.delayed(row.deadline_ns, row.deadline_ns) for stream in one.streams)
@@ -175,4 +193,7 @@ def _output(mode: ModeLoad, one: TaskBound, arrivals: Streams) -> Streams:
         return one.reason if one.reason.startswith("no bound on") else f"no bound on {one.task.name}"
     if any(stream.worst_ns + one.bound.value_ns > HORIZON_NS for stream in one.streams):
         return f"no bound on {one.task.name}"
+    if one.latest_ns is not None and len(one.streams) == 1:
+        (stream,) = one.streams
+        return (stream.delayed(one.task.bcet_ns, min(one.bound.value_ns, one.latest_ns - stream.worst_ns)),)
     return tuple(stream.delayed(one.task.bcet_ns, one.bound.value_ns) for stream in one.streams)

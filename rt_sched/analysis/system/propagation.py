@@ -74,13 +74,18 @@ def clock_stream(task: LoadTask) -> tuple[MessageStream, ...]:
 
 
 def activations(
-    mode: ModeLoad, sensors: Sequence[MessageStream], outputs: Mapping[int, Streams], index: int
+    mode: ModeLoad,
+    sensors: Sequence[MessageStream],
+    outputs: Mapping[int, Streams],
+    index: int,
+    *,
+    one_source: bool = False,
 ) -> Streams:
     """Arrivals of message-activated task `index`, given what its predecessors publish.
 
     `any`: those of all activating inputs. `latest`: those of the primary. `all`: a job arrives with the latest of its
     inputs, whose stamps differ by at most the tolerance; where stamps are not those of one sensor each, every message
-    of any input may be the last one.
+    of any input may be the last one. `one_source`: messages of all inputs that are paired stem from one job or sample.
     """
     inputs: list[tuple[MessageStream, ...]] = []
     paired = False
@@ -92,6 +97,12 @@ def activations(
         if isinstance(streams, str):
             return streams
         inputs.append(streams)
+    if one_source and all(len(streams) == 1 for streams in inputs):
+        behind = [streams[0] for streams in inputs]
+        best_ns, worst_ns = max(one.best_ns for one in behind), max(one.worst_ns for one in behind)
+        return (replace(behind[0], best_ns=best_ns, worst_ns=worst_ns),)
+    if one_source and not all(inputs):
+        return ()
     if paired and all(len(streams) == 1 and streams[0].stamped for streams in inputs):
         return (_joined([streams[0] for streams in inputs], mode.setup.tasks[index].tolerance_ns),)
     return tuple(stream for streams in inputs for stream in streams)

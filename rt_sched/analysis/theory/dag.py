@@ -18,7 +18,7 @@ from math import lcm
 from rt_sched.errors import AnalysisNotApplicable
 
 #: Sets of vertices that delay a path which are told apart at one vertex; more are merged, which is safe.
-_MOST_SETS = 256
+_MOST_SETS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,7 @@ class Dag:
             raise AnalysisNotApplicable("every type of cores needs at least one core")
         for before, after in self.edges:
             if not (0 <= before < count and 0 <= after < count):
-                raise AnalysisNotApplicable(
-                    f"edge ({before}, {after}) names a vertex that is none of 0 ... {count - 1}"
-                )
+                raise AnalysisNotApplicable(f"edge ({before}, {after}) names none of the vertices 0 ... {count - 1}")
         if len(in_order(count, self.edges)) < count:
             raise AnalysisNotApplicable("the edges form a circle; a task graph has none")
 
@@ -95,47 +93,68 @@ def vertex_responses_ns(dag: Dag, levels: Sequence[int] | None = None) -> list[i
     `levels`: as for `finish_bounds_ns`.
     """
     delaying = _delaying(dag, levels)
-    return [
-        dag.wcet_ns[vertex] + _work_ns(dag, delaying[vertex]) // dag.cores[dag.types[vertex]]
-        for vertex in range(len(dag.wcet_ns))
-    ]
+    return [dag.wcet_ns[vertex] + _delay_ns(dag, delaying[vertex]) for vertex in range(len(dag.wcet_ns))]
 
 
 def finish_bounds_ns(dag: Dag, levels: Sequence[int] | None = None) -> list[int]:
     """Bounds on the time from the start of the graph until each vertex has ended; the largest is that of the graph.
 
-    For every path to the vertex: its length and, type by type, the work that can delay a vertex of the path, divided
-    by the cores of that type. `levels`: of the vertices, lower is more urgent, where the cores of a type always execute
-    the most urgent ready vertices of that type, preempting others at any instant; only vertices of the same or a more
-    urgent level then delay. None: any work-conserving order, preemptive or not. The number of paths may be
-    exponential; sets of delaying vertices beyond a limit are merged, and the longest path with all other work is never
-    exceeded.
+    For every path to the vertex: its length and, type by type, the longest time for which the vertices that can delay
+    one of the path fill all cores of that type: their work divided by the cores, or less where few vertices have most
+    of the work, as each executes on one core at a time. `levels`: of the vertices, lower is more urgent, where the
+    cores of a type always execute the most urgent ready vertices of that type, preempting others at any instant; only
+    vertices of the same or a more urgent level then delay. None: any work-conserving order, preemptive or not. The
+    number of paths may be exponential; sets of delaying vertices beyond a limit are merged, and the longest path with
+    all other work is never exceeded.
 
     Source: Graham 1969 (one type, any order); He, Jiang, Guan, Guo 2019 (one type, priorities); Jaffe 1980 and Han et
     al. 2019 (types).
 
     Raises AnalysisNotApplicable for `levels` of another length.
     """
-    scale = lcm(*dag.cores)
-    delaying = _delaying(dag, levels)
+    simple = _simple_bounds_ns(dag)
+    return [
+        min(simple_ns, max(length_ns + _delay_ns(dag, delayed) for delayed, length_ns in states.items()))
+        for simple_ns, states in zip(simple, _paths(dag, _delaying(dag, levels)), strict=True)
+    ]
 
-    def shared(vertices: int) -> int:
-        """Work of a set of vertices, times `scale`, divided by the cores of each type."""
-        return sum(
-            dag.wcet_ns[vertex] * (scale // dag.cores[dag.types[vertex]])
-            for vertex in range(len(dag.wcet_ns))
-            if vertices >> vertex & 1
-        )
+
+def _simple_bounds_ns(dag: Dag) -> list[int]:
+    """For each vertex the longest path to it with all work that does not come after it, shared by the cores."""
+    scale = lcm(*dag.cores)
+
+    def shared(vertex: int) -> int:
+        return dag.wcet_ns[vertex] * (scale // dag.cores[dag.types[vertex]])
 
     after = _reachable(dag, [(second, first) for first, second in dag.edges])
-    everything = (1 << len(dag.wcet_ns)) - 1
-    # Of the work of a path vertex itself, the part that `shared` counts is taken off again.
-    simple = _longest_to(dag, lambda vertex: dag.wcet_ns[vertex] * scale - shared(1 << vertex))
-    bounds = []
-    for vertex, states in enumerate(_paths(dag, delaying)):
-        by_path = max(length_ns * scale + shared(delayed) for delayed, length_ns in states.items())
-        bounds.append(min(by_path, simple[vertex] + shared(everything & ~after[vertex])) // scale)
-    return bounds
+    # A vertex of the path does not delay it: what `shared` counts of it is taken off again.
+    longest = _longest_to(dag, lambda vertex: dag.wcet_ns[vertex] * scale - shared(vertex))
+    count = len(dag.wcet_ns)
+    return [
+        (longest[vertex] + sum(shared(other) for other in range(count) if not after[vertex] >> other & 1)) // scale
+        for vertex in range(count)
+    ]
+
+
+def _delay_ns(dag: Dag, vertices: int) -> int:
+    """How long a set of vertices can fill all cores of their types, one type after the other."""
+    total_ns = 0
+    for number, cores in enumerate(dag.cores):
+        work_ns = [w for v, w in enumerate(dag.wcet_ns) if dag.types[v] == number and vertices >> v & 1]
+        total_ns += _filled_ns(work_ns, cores)
+    return total_ns
+
+
+def _filled_ns(work_ns: Sequence[int], cores: int) -> int:
+    """The largest x for which vertices that each give at most x give `cores` * x together."""
+    left_ns = sum(work_ns)
+    for largest_ns in sorted(work_ns, reverse=True):
+        if largest_ns * cores <= left_ns:
+            break
+        # It occupies one core all the time.
+        left_ns -= largest_ns
+        cores -= 1
+    return left_ns // cores if left_ns else 0
 
 
 def _paths(dag: Dag, delaying: Sequence[int]) -> list[dict[int, int]]:
@@ -205,7 +224,3 @@ def _before(dag: Dag) -> list[list[int]]:
     for before, after in dag.edges:
         found[after].append(before)
     return found
-
-
-def _work_ns(dag: Dag, vertices: int) -> int:
-    return sum(wcet_ns for vertex, wcet_ns in enumerate(dag.wcet_ns) if vertices >> vertex & 1)
