@@ -18,8 +18,11 @@ from rt_sched.analysis.result import (
     Quantity,
     Refusal,
     TaskResult,
+    Verdict,
+    worst_verdict,
 )
 from rt_sched.analysis.task_sets import analyze_task_set
+from rt_sched.app.analyze_faults import fault_section
 from rt_sched.app.margins import margin_rows
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
@@ -63,6 +66,7 @@ class Analysed:
     file: str
     element_of: Mapping[str, str]
     margins: list[dict[str, Any]] | None = None
+    faults: dict[str, Any] | None = None
 
 
 def analysed_system(
@@ -70,18 +74,21 @@ def analysed_system(
     policy: str | None,
     methods: str | None,
     search_margins: Callable[[int, int], None] | None = None,
+    faults: str | None = None,
 ) -> Analysed:
     """The report on the system that the user named. `methods`: names separated by commas, None for all.
 
-    `search_margins`: margins are searched, too; it is told how many searches of a mode are done.
+    `search_margins`: margins are searched, too; it is told how many searches of a mode are done. `faults`: names of
+    scenarios separated by commas, or all, which are analysed, too.
 
-    Raises ConfigError with every problem of the file, AnalysisNotApplicable for an unknown policy or method.
+    Raises ConfigError with every problem of the file, AnalysisNotApplicable for an unknown policy, method or scenario.
     """
     path, system, plan = load_and_plan(argument, policy)
     names = method_names(methods)
     report = analyze(system, plan, methods=names)
     margins = None if search_margins is None else margin_rows(system, plan, names, search_margins)
-    return Analysed(report, str(path), _elements(plan), margins)
+    section = None if faults is None else fault_section(system, plan, report, names, faults)
+    return Analysed(report, str(path), _elements(plan), margins, section)
 
 
 def load_and_plan(argument: str, policy: str | None) -> tuple[Path, System, Plan]:
@@ -160,6 +167,9 @@ def analysis_document(analysed: Analysed) -> dict[str, Any]:
     }
     if analysed.margins is not None:
         document["margins"] = analysed.margins
+    if analysed.faults is not None:
+        document["faults"] = analysed.faults
+        document["verdict"] = worst_verdict([report.verdict, Verdict(analysed.faults["verdict"])]).value
     return document
 
 

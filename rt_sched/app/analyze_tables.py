@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rt_sched.app.analyze_faults_tables import print_faults
 from rt_sched.app.margins import print_margins
 from rt_sched.units import TIME_UNITS, format_ms, format_ns
 
@@ -44,6 +45,8 @@ def print_analysis(document: Row, console: Console) -> None:
                     console.print(Text(f"chain {chain['name']}: {chain['reason']}"))
     if "margins" in document:
         print_margins(document["margins"], console)
+    if "faults" in document:
+        print_faults(document["faults"], console)
     if document["assumptions"]:
         console.print(Text("assumed, and watched in every run:", style="dim"))
         for one in document["assumptions"]:
@@ -58,6 +61,9 @@ def _headline(document: Row) -> Text:
     text.append(document["verdict"], style=_STYLE[document["verdict"]])
     shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     text.append(f"  {document['system']}, policy {document['policy']}: {shown} of {len(document['tasks'])} tasks")
+    if "faults" in document:
+        text.append("; faults ")
+        text.append(document["faults"]["verdict"], style=_STYLE[document["faults"]["verdict"]])
     return text
 
 

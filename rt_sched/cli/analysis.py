@@ -49,6 +49,14 @@ def analyze(
     margins: Annotated[
         bool, typer.Option("--margins", help="Also by how much each task, and all together, may execute longer.")
     ] = False,
+    faults: Annotated[
+        str | None,
+        typer.Option(
+            "--faults",
+            metavar="all|A,B",
+            help="Also these fault scenarios, with the changes of mode that they need; all: every one of both.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.json", help="Also write the JSON document.")
     ] = None,
@@ -67,11 +75,13 @@ def analyze(
             if job_set is not None:
                 raise typer.BadParameter("is for a task set; give one with --taskset", param_hint="--sag")
             named = _system_or_set(system, task_set)
-            analysed = job.analysed_system(named, policy, methods, _tell_searches if margins else None)
+            analysed = job.analysed_system(named, policy, methods, _tell_searches if margins else None, faults)
         else:
             _system_or_set(system, task_set)
             if margins:
                 raise typer.BadParameter("are searched for system files only", param_hint="--margins")
+            if faults is not None:
+                raise typer.BadParameter("are those of a system file", param_hint="--faults")
             request = job.TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
             given = request.load()
             if job_set is not None:

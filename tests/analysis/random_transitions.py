@@ -23,6 +23,8 @@ from rt_sched.sim import Simulation
 from rt_sched.trace.records import JobStatus
 
 _FAST, _MIDDLE, _SLOW = 2 * 10**9, 1_300_000_000, 10**9
+#: A frequency at which no element runs, but for which execution times may be declared.
+_OTHER = 3 * 10**9
 _JOBS = 60
 
 
@@ -52,7 +54,7 @@ def transition_case(seed: int) -> tuple[System, Plan]:
             start_latency_ns=rng.choice((0, 0, rng.randint(1, 2 * task.separation_ns))),
             execution=replace(
                 task.execution,
-                frequency_hz=_FAST if scaled else None,
+                frequency_hz=rng.choice((None, _FAST, _OTHER)) if scaled else None,
                 memory_ns=rng.choice((0, rng.randint(0, task.execution.bcet_ns))),
             ),
         )

@@ -51,6 +51,7 @@ def overrun_misses(
     `usual`, `bounds`: bounds without and with the overrun.
     """
     found = []
+    extended = with_extra_job(mode, overrun)
     once: dict[int, TaskBound] | None = None
     for index, one in sorted(bounds.items()):
         row = mode.setup.tasks[index]
@@ -64,8 +65,8 @@ def overrun_misses(
             at_most, reason = 0, "no job is late"
         else:
             if once is None:
-                once = mode_bounds(with_extra_job(mode, overrun), METHODS)
-            at_most, reason = _late_at_once(mode, overrun, once, index, k)
+                once = mode_bounds(extended, METHODS)
+            at_most, reason = _late_at_once(extended, overrun, once, index, k)
         if at_most is not None and index == overrun.index:
             at_most, reason = _with_own(mode, overrun, at_most, reason, k)
         found.append(_judged(one.task.name, at_most, k, None if row.weakly_hard is None else k - m, reason))
