@@ -12,7 +12,8 @@ from rt_sched.analysis import analyze
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import Verdict
-from rt_sched.analysis.system.sensitivity import MILLION, scaled, sensitivity
+from rt_sched.analysis.sensitivity import MILLION, sensitivity
+from rt_sched.analysis.sensitivity.execution import scaled
 from rt_sched.lowering import check_plan
 from rt_sched.model import Device, ExecutionTime, PEKind, Periodic, Policy, ProcessingElement, System, Task
 from rt_sched.planner import make_plan
@@ -63,8 +64,9 @@ def test_margins_are_exact_to_the_nanosecond(tasks: list[Task], policy: Policy, 
     made = system(tasks, policy, preemptive)
     (mode,) = mode_loads(made, make_plan(made))
     found = sensitivity(mode, METHODS)
-    assert (found.scaling_ppm is not None and found.scaling_ppm >= MILLION) == verdict(tasks, policy, preemptive)
-    if verdict(tasks, policy, preemptive):
+    assert found.scaling.ppm is not None
+    assert (found.scaling.ppm >= MILLION) == (found.broken is None) == verdict(tasks, policy, preemptive)
+    if found.broken is None:
         assert [one.task for one in found.tasks] == [one.name for one in tasks]
     else:
         assert found.tasks == ()
@@ -73,9 +75,8 @@ def test_margins_are_exact_to_the_nanosecond(tasks: list[Task], policy: Policy, 
             changed = list(tasks)
             changed[place] = with_wcet(tasks[place], tasks[place].execution.wcet_ns + one.margin_ns + extra)
             assert verdict(changed, policy, preemptive) is meets
-    assert found.scaling_ppm is not None
     for more, meets in ((0, True), (1, False)):
-        factor = found.scaling_ppm + more
+        factor = found.scaling.ppm + more
         changed = [with_wcet(one, -(-one.execution.wcet_ns * factor // MILLION)) for one in tasks]
         assert verdict(changed, policy, preemptive) is meets
 

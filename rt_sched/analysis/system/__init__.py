@@ -1,1 +1,1 @@
-"""All processors together: arrivals and responses until they agree, runs that miss, margins, derivations."""
+"""All processors together: arrivals and responses until they agree, runs that miss, derivations."""
