@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
-from hand_made import element, planned, task
+import pytest
+from hand_made import element, planned, section, task
 
 from rt_sched import model
 from rt_sched.analysis.analyze import analyze
@@ -139,3 +141,103 @@ def test_a_diamond_by_hand() -> None:
     latency = report.modes[0].chains[0].latency
     assert latency is not None
     assert latency.value_ns == 3 + 11
+
+
+def test_tasks_one_after_the_other_on_one_core_do_not_delay_each_other() -> None:
+    names = ["cam", "a", "b", "c"]
+    tasks = [vertex(name, 4, [before]) for before, name in pairwise(names)]
+    found = bounds_of(*planned([element()], tasks, sensors=[camera(12)]))
+    assert [(one.bound.value_ns, one.since_source_ns) for one in found.values() if one.bound] == [
+        (4, 4),
+        (4, 8),
+        (4, 12),
+    ]
+    assert {one.streams[0].jitter_ns for one in found.values()} == {0}
+
+
+def test_a_graph_over_cpu_and_gpu() -> None:
+    """Two pictures are prepared on two cores and inferred one after the other; each with its own message."""
+    gpu = element("g", preemptive=False)
+    tasks = [vertex("a", 2, ["cam"]), vertex("b", 2, ["cam"])]
+    tasks += [vertex("c", 5, ["a"], pe="g"), vertex("d", 5, ["b"], pe="g")]
+    tasks.append(vertex("e", 1, ["c", "d"]))
+    system, plan = planned([element(cores=2), gpu], tasks, sensors=[camera(20)])
+    found = bounds_of(system, plan, [DAG_RESPONSE_TIME])
+    assert [found[n].since_source_ns for n in "abcde"] == [2, 2, 12, 12, 13]
+    assert found["c"].bound is not None
+    assert "Han et al. 2019" in found["c"].bound.source
+    assert seen_in(system, plan, 1, Execution.WCET)["e"] == (1, 13)
+
+
+def _late(tasks: list[model.Task]) -> list[model.Task]:
+    return [replace(one, activation=replace(one.activation, jitter_ns=2)) if one.name == "b" else one for one in tasks]
+
+
+def _locking(tasks: list[model.Task]) -> list[model.Task]:
+    return [replace(one, sections=(section(0, 1),)) for one in tasks]
+
+
+def _waiting(tasks: list[model.Task]) -> list[model.Task]:
+    return [replace(one, suspensions=(model.Suspension(1, 0, 3),)) if one.name == "b" else one for one in tasks]
+
+
+def _stranger(tasks: list[model.Task]) -> list[model.Task]:
+    return [*tasks, task("other", 1, 500)]
+
+
+def _let(tasks: list[model.Task]) -> list[model.Task]:
+    return [replace(one, communication=model.Communication.LET) for one in tasks]
+
+
+def _any(tasks: list[model.Task]) -> list[model.Task]:
+    return [replace(one, activation=OnMessage(Join.ANY)) if one.name == "d" else one for one in tasks]
+
+
+def _tolerant(tasks: list[model.Task]) -> list[model.Task]:
+    return [replace(one, activation=OnMessage(Join.ALL, None, 30)) if one.name == "d" else one for one in tasks]
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "period", "says"),
+    [
+        (None, {}, 10, "the graph may take 11 ns, but arrivals of cam may be only 10 ns apart"),
+        (None, {"switch_cost_ns": 1}, 30, "preemption on d.p[0-1] costs a switch"),
+        (_late, {}, 30, "the release of task b inside the graph jitters"),
+        (_locking, {}, 30, "task a locks a resource"),
+        (_waiting, {}, 30, "task b suspends itself"),
+        (_stranger, {}, 30, "its tasks are not one graph: cam and other set them off"),
+        (_let, {}, 30, "task a publishes at its deadline"),
+        (_any, {}, 30, "several messages set off task d one by one"),
+        (_tolerant, {}, 30, "task d may pair messages of different jobs within its tolerance"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    change: Callable[[list[model.Task]], list[model.Task]] | None, more: dict[str, object], period: int, says: str
+) -> None:
+    system, _ = diamond()
+    tasks = list(system.tasks) if change is None else change(list(system.tasks))
+    system, plan = planned(
+        [element(cores=2, **more)], tasks, {"r": model.Protocol.PRIORITY_CEILING}, sensors=[camera(period)]
+    )
+    found = bounds_of(system, plan, [DAG_RESPONSE_TIME])
+    assert found["a"].bound is None
+    assert says in found["d"].reason
+
+
+def test_arrivals_as_close_as_the_graph_takes_are_far_enough() -> None:
+    for period, bounded in ((10, False), (11, True)):
+        found = bounds_of(*diamond(period), [DAG_RESPONSE_TIME])
+        assert (found["a"].bound is not None) is bounded
+
+
+def test_a_graph_beside_another_load_is_bounded_where_it_is_alone() -> None:
+    """What comes in from a shared processor jitters, and sets off the graph on the other."""
+    tasks = [vertex("pre", 2, ["cam"], pe="q", bcet=1), task("beside", 3, 40, pe="q")]
+    tasks += [vertex("a", 2, ["pre"]), vertex("b", 6, ["a"]), vertex("c", 4, ["a"]), vertex("d", 3, ["b", "c"])]
+    system, plan = planned(
+        [element("q"), element(cores=2)], tasks, sensors=[camera(30)], levels={"beside": 0, "pre": 1}
+    )
+    found = bounds_of(system, plan)
+    assert found["pre"].since_source_ns is None
+    assert [found[n].since_source_ns for n in "abcd"] == [2, 8, 6, 11]
+    assert found["d"].latest_ns == 3 + 5 + 11

@@ -190,7 +190,8 @@ def _output(mode: ModeLoad, one: TaskBound, arrivals: Streams) -> Streams:
     if row.let:
         return tuple(stream.delayed(row.deadline_ns, row.deadline_ns) for stream in one.streams)
     if one.bound is None:
-        return one.reason if one.reason.startswith("no bound on") else f"no bound on {one.task.name}"
+        known = one.reason.find("no bound on")
+        return one.reason[known:] if known >= 0 else f"no bound on {one.task.name}: {one.reason}"
     if any(stream.worst_ns + one.bound.value_ns > HORIZON_NS for stream in one.streams):
         return f"no bound on {one.task.name}"
     if one.latest_ns is not None and len(one.streams) == 1:
