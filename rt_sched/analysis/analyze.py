@@ -24,6 +24,7 @@ from rt_sched.analysis.result import (
     worst_verdict,
 )
 from rt_sched.analysis.system.engine import TaskBound, mode_bounds
+from rt_sched.analysis.system.ties import counted_of_equals
 from rt_sched.analysis.system.witness import find_witnesses
 from rt_sched.analysis.theory.fixed_points import exact_sum
 from rt_sched.errors import AnalysisNotApplicable
@@ -127,6 +128,7 @@ def task_result(
         over = format_ns(bound.value_ns - task.deadline_ns)
         verdict = Verdict.INCONCLUSIVE
         reason = f"the bound exceeds the deadline by {over}, and no run that misses was found"
+        reason += counted_of_equals(load, task, bound.value_ns - task.deadline_ns)
     return TaskResult(
         task.name, mode, load.processor.name, task.deadline_ns, bound, verdict, reason, one.refusals, witness
     )

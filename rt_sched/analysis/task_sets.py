@@ -14,6 +14,7 @@ from rt_sched.analysis.result import AnalysisReport, Assumption, ModeResult, Ver
 from rt_sched.analysis.system.critical_runs import critical_run
 from rt_sched.analysis.system.engine import TaskBound, processor_bounds
 from rt_sched.analysis.system.propagation import MessageStream
+from rt_sched.analysis.system.ties import ties
 from rt_sched.analysis.system.witness import first_misses
 from rt_sched.analysis.theory.curves import earliest_arrival_ns, is_subadditive
 from rt_sched.analysis.theory.fixed_points import exact_sum
@@ -128,6 +129,9 @@ def _runs(
         given = _machine(task_set, load, horizon_ns)
         how = f"all tasks are released together, where {one.task.name} waits longest"
         yield how, critical_run(given, free, load, one.task, one.bound)
+        if index not in found and ties(load, one.task):
+            how = f"all tasks are released together, {one.task.name} 1 ns behind them"
+            yield how, critical_run(given, free, load, one.task, one.bound, behind_ns=1)
 
 
 def _machine(task_set: TaskSet, load: ProcessorLoad, horizon_ns: int) -> MachineInput:

@@ -19,12 +19,19 @@ _MOST_ARRIVALS = 20_000
 
 
 def critical_run(
-    given: MachineInput, free: Sequence[bool], load: ProcessorLoad, task: LoadTask, bound: Bound | None
+    given: MachineInput,
+    free: Sequence[bool],
+    load: ProcessorLoad,
+    task: LoadTask,
+    bound: Bound | None,
+    *,
+    behind_ns: int = 0,
 ) -> MachineInput:
     """The run in which all tasks of one processor are released together, and what blocks `task` 1 ns before.
 
     `free[i]`: whether arrivals of task i are, but for their separation. Under EDF the job at stake arrives where
-    `bound` found the worst, so that its busy period begins with the others.
+    `bound` found the worst, so that its busy period begins with the others. `behind_ns`: by how much later `task` is
+    released, so that jobs of the same level or deadline go first.
     """
     by_deadline = load.policy is Policy.EDF
     late_ns, job = 0, 0
@@ -43,7 +50,10 @@ def critical_run(
             continue
         if other.index == task.index and by_deadline and bound is not None:
             arrival_ns = anchor_ns + late_ns - job * other.streams[0].period_ns
-        rows[other.index] = _arriving(row, free[other.index], arrival_ns, anchor_ns, given.horizon_ns)
+        more_ns = behind_ns if other.index == task.index else 0
+        rows[other.index] = _arriving(
+            row, free[other.index], arrival_ns + more_ns, anchor_ns + more_ns, given.horizon_ns
+        )
     return replace(given, tasks=tuple(rows))
 
 

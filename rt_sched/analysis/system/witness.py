@@ -15,6 +15,7 @@ from rt_sched.analysis.methods.table import shown_by_ns
 from rt_sched.analysis.result import Witness
 from rt_sched.analysis.system.critical_runs import critical_run, latest_run
 from rt_sched.analysis.system.engine import TaskBound
+from rt_sched.analysis.system.ties import ties
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.nominal_samples import nominal_samples
@@ -67,6 +68,9 @@ def _runs(
         how = f"tasks of {load.processor.name} are released together, where {one.task.name} waits longest"
         present = replace(load, tasks=tuple(bounds[task.index].task for task in load.tasks))
         yield how, critical_run(given, free, present, one.task, one.bound)
+        if index not in found and ties(load, one.task):
+            how = f"tasks of {load.processor.name} are released together, {one.task.name} 1 ns behind them"
+            yield how, critical_run(given, free, present, one.task, one.bound, behind_ns=1)
 
 
 def _is_followed(one: TaskBound) -> bool:
