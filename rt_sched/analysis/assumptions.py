@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rt_sched.analysis.result import Assumption
-from rt_sched.model import EdgeKind, Join, OnMessage, OverrunAction, Periodic, Sporadic, System, Task
+from rt_sched.lowering import Role, input_role
+from rt_sched.model import (
+    EdgeKind,
+    Join,
+    OnMessage,
+    OverrunAction,
+    Periodic,
+    Policy,
+    ProcessingElement,
+    Sporadic,
+    System,
+    Task,
+)
 
 
 def assumptions_of(system: System) -> tuple[Assumption, ...]:
@@ -27,6 +39,13 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
             enforced,
         ),
         (
+            "best_case",
+            "no job that completes executes shorter than its declared best case, so that what it activates comes no "
+            "more densely",
+            "executed time of every job",
+            [t for t in system.tasks if t.name in _activating(system)],
+        ),
+        (
             "separation",
             "arrivals are at least as far apart as declared",
             "distance of consecutive arrivals",
@@ -37,6 +56,24 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
             "releases follow arrivals within the declared jitter",
             "release less arrival of every job",
             [t for t in system.tasks if t.activation.jitter_ns],
+        ),
+        (
+            "clocks",
+            "the clock of each device runs as declared, off by no more than its declared error",
+            "distance of arrivals from the instants of the clock",
+            [t for t in system.tasks if isinstance(t.activation, Periodic) and not system.modes],
+        ),
+        (
+            "supply",
+            "slices and table entries begin at their place in the cycle",
+            "begin of every slice and entry",
+            [t for t in system.tasks if _element_of(system, t).policy in (Policy.TIME_SLICED, Policy.TABLE)],
+        ),
+        (
+            "switches",
+            "no switch or migration takes longer than declared",
+            "time of every switch",
+            [t for t in system.tasks if _element_of(system, t).switch_cost_ns],
         ),
         (
             "sensor_rate",
@@ -94,6 +131,22 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
         ),
     )
     return tuple(Assumption(key, text, _names(tasks), check) for key, text, check, tasks in rows if tasks)
+
+
+def _activating(system: System) -> frozenset[str]:
+    """The sources of all inputs that make jobs arrive."""
+    return frozenset(
+        given.source
+        for task in system.tasks
+        for given in task.inputs
+        if input_role(task.activation, given) is not Role.READ
+    )
+
+
+def _element_of(system: System, task: Task) -> ProcessingElement:
+    return next(
+        pe for device in system.devices for pe in device.processing_elements if (device.name, pe.name) == task.pe
+    )
 
 
 def _names(tasks: Sequence[Task]) -> tuple[str, ...]:

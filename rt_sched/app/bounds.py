@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rt_sched.app.judged_chains import JudgedChain
 from rt_sched.model import Plan, System
+from rt_sched.trace.disparity import measure_disparity
 from rt_sched.trace.records import Trace
-from rt_sched.units import format_ms
+from rt_sched.units import format_ms, format_ns
+
+if TYPE_CHECKING:
+    from rt_sched.analysis.measured.deviation import Deviation
+    from rt_sched.analysis.measured.monitors import Monitor
+    from rt_sched.analysis.result import DisparityResult
 
 #: Assumptions whose breach already makes a run incomplete, in words of its own.
 _TOLD_OTHERWISE = ("outputs", "partners", "queues")
@@ -41,12 +47,18 @@ def run_bounds(
     from rt_sched.analysis.analyze import analyze_mode
     from rt_sched.analysis.loads.resolve import mode_loads
     from rt_sched.analysis.measured.monitors import monitor
-    from rt_sched.analysis.measured.observed import bounds_end_ns, exceeded_chains, exceeded_responses
+    from rt_sched.analysis.measured.observed import (
+        bounds_end_ns,
+        exceeded_chains,
+        exceeded_disparities,
+        exceeded_responses,
+    )
 
     load = mode_loads(system, plan)[0]
     mode = analyze_mode(load, search_witnesses=False)
     until_ns = bounds_end_ns(trace)
-    exceeded = exceeded_responses(trace, mode)
+    exceeded = exceeded_responses(trace, mode) + exceeded_disparities(trace, mode)
+    disparities = {one.task: one for one in mode.disparities}
     for judged in chains:
         limit_ns = until_ns if judged.until_ns is None else min(until_ns, judged.until_ns)
         mine = [one for one in mode.chains if one.chain == judged.chain.name]
@@ -57,6 +69,7 @@ def run_bounds(
                 "bound_ns": None if one.bound is None else one.bound.value_ns,
                 "bound_method": None if one.bound is None else one.bound.method,
                 "bound_missing": one.reason if one.bound is None else None,
+                **_disparity(disparities.get(one.task), trace),
             }
             for one in mode.tasks
         },
@@ -74,13 +87,44 @@ def run_bounds(
                 "holds": one.holds,
                 "checked": one.checked,
                 "broken": one.broken,
-                "first": [asdict(deviation) for deviation in one.first],
+                "unit": one.unit,
+                "first": [_deviation(deviation, one) for deviation in one.first],
             }
             for one in monitor(load, trace, silent)
         ],
         exceeded=[asdict(one) for one in exceeded[:_MOST_LISTED]],
         covered_until_ns=None if until_ns > trace.horizon_ns else until_ns,
     )
+
+
+def _deviation(one: Deviation, of: Monitor) -> dict[str, Any]:
+    """`value` and `limit`, with the unit in their names where that is ns; `evidence`: both in words."""
+    suffix = "_ns" if of.unit == "ns" else ""
+    value, limit = (_shown(number, of.unit) for number in (one.value, one.limit))
+    return {
+        "who": one.who,
+        "number": one.number,
+        "time_ns": one.time_ns,
+        f"value{suffix}": one.value,
+        f"limit{suffix}": one.limit,
+        "evidence": f"{value}, assumed was {of.relation} {limit}",
+    }
+
+
+def _shown(value: int, unit: str) -> str:
+    if unit == "ns":
+        return format_ns(value)
+    return f"{value} {unit.removesuffix('s') if value == 1 else unit}"
+
+
+def _disparity(one: DisparityResult | None, trace: Trace) -> dict[str, int | None]:
+    """Largest difference of the capture stamps that jobs of a task read, its bound and limit; None for one input."""
+    bound = None if one is None else one.bound
+    return {
+        "disparity_max_ns": None if one is None else measure_disparity(trace, one.task).spread.max_ns,
+        "disparity_bound_ns": None if bound is None else bound.value_ns,
+        "disparity_limit_ns": None if one is None else one.limit_ns,
+    }
 
 
 def tripped(bounds: RunBounds) -> str | None:
@@ -92,9 +136,8 @@ def tripped(bounds: RunBounds) -> str | None:
     worst = min(broken, key=lambda one: one["first"][0]["time_ns"])
     first = worst["first"][0]
     where = f"{first['who']} #{first['number']} at {format_ms(first['time_ns'])} ms"
-    values = f"{format_ms(first['value_ns'])} ms, assumed was {format_ms(first['limit_ns'])} ms"
     others = f"; {len(broken) - 1} more assumptions broke" if len(broken) > 1 else ""
-    return f"assumption {worst['assumption']} broke {worst['broken']} times, first {where}: {values}{others}"
+    return f"assumption {worst['assumption']} broke {worst['broken']} times, first {where}: {first['evidence']}{others}"
 
 
 def violated(bounds: RunBounds) -> str | None:

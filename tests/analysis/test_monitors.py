@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from rt_sched.lowering import lower, nominal_samples
 from rt_sched.planner import make_plan
 from rt_sched.sim import Simulation
 from rt_sched.trace.chains import measure_chain
-from rt_sched.trace.records import SampleTable, Trace
+from rt_sched.trace.records import EventKind, SampleTable, SliceKind, Trace
 
 CAMERA = model.Sensor("cam", model.SensorKind.CAMERA, Fraction(10**9, 100), ("box",), (), 3, 4, 2, capture_jitter_ns=3)
 LIDAR = replace(CAMERA, name="lidar", kind=model.SensorKind.LIDAR, rate_hz=Fraction(10**9, 200))
@@ -32,11 +33,15 @@ def declared() -> model.System:
         Node("clock", 6, 50, "detect", bcet=3, jitter=4, D=50),
         Node("guarded", 8, 400, "clock", bcet=2, pe="p1", D=300),
         Node("far", 5, None, "lidar", pe="p1", D=150),
+        Node("sliced", 5, 400, pe="p2"),
+        Node("event", 4, 300, pe="p3"),
+        Node("follow", 3, None, "detect", bcet=1, pe="p3", D=90),
     ]
-    made = chain_system(nodes, ("cam", "detect", "clock", "guarded"), sensors=(CAMERA, LIDAR))
+    sliced = {"p2": model.Policy.TIME_SLICED}
+    made = chain_system(nodes, ("cam", "detect", "clock", "guarded"), sensors=(CAMERA, LIDAR), policies=sliced)
     link = model.Link("bus", Fraction(10**9), 1)
     resource = model.SharedResource("table", model.Protocol.PRIORITY_CEILING)
-    detect, clock, guarded, far = made.tasks
+    detect, clock, guarded, far, other, event, follow = made.tasks
     clock = replace(clock, sections=(model.CriticalSection("table", 1, 3),))
     detect = replace(detect, sections=(model.CriticalSection("table", 2, 4),))
     guarded = replace(
@@ -46,7 +51,22 @@ def declared() -> model.System:
         budget=model.Budget(1, model.OverrunAction.ABORT),
     )
     far = replace(far, inputs=(replace(far.inputs[0], link="bus", size_bytes=7),))
-    return replace(made, tasks=(detect, clock, guarded, far), links=(link,), resources=(resource,))
+    event = replace(event, activation=model.Sporadic(300))
+    tasks = (detect, clock, guarded, far, other, event, follow)
+    system = replace(made, tasks=tasks, links=(link,), resources=(resource,))
+    slices = (model.TimeSlice(20, ("sliced",), 2), model.TimeSlice(10, ()))
+    return with_element(with_element(system, "p2", slices=slices), "p3", switch_cost_ns=1)
+
+
+def with_element(system: model.System, name: str, **changes: Any) -> model.System:
+    (device,) = system.devices
+    elements = tuple(replace(pe, **changes) if pe.name == name else pe for pe in device.processing_elements)
+    return replace(system, devices=(replace(device, processing_elements=elements),))
+
+
+def with_clock(clock: model.DeviceClock, system: model.System | None = None) -> model.System:
+    made = system or declared()
+    return replace(made, devices=(replace(made.devices[0], clock=clock),))
 
 
 def mode_of(system: model.System) -> ModeLoad:
@@ -61,12 +81,12 @@ def run(system: model.System, seed: int = 0, horizon_ns: int = 8000) -> Trace:
     return simulation.trace()
 
 
-def with_task(name: str, **changes: object) -> model.System:
+def with_task(name: str, **changes: Any) -> model.System:
     made = declared()
     return replace(made, tasks=tuple(replace(one, **changes) if one.name == name else one for one in made.tasks))
 
 
-def with_sensor(name: str, **changes: object) -> model.System:
+def with_sensor(name: str, **changes: Any) -> model.System:
     made = declared()
     return replace(made, sensors=tuple(replace(one, **changes) if one.name == name else one for one in made.sensors))
 
@@ -100,7 +120,11 @@ def longer(task: str, wcet_ns: int) -> dict[str, object]:
 BROKEN: dict[str, model.System] = {
     "execution": with_task("detect", **longer("detect", 11)),
     "budget": with_task("guarded", budget_ns=9, **longer("guarded", 9)),
-    "separation": with_task("clock", activation=model.Periodic(Fraction(10**9, 49), 0, 4)),
+    "best_case": with_task("detect", execution=model.ExecutionTime(3, 10, (3, 10))),
+    "separation": with_task("event", activation=model.Sporadic(299)),
+    "clocks": with_clock(model.DeviceClock(drift_ppm=Fraction(-20_000))),
+    "supply": with_element(declared(), "p2", slices=(model.TimeSlice(20, ("sliced",), 2), model.TimeSlice(11, ()))),
+    "switches": with_element(declared(), "p3", switch_cost_ns=2),
     "jitter": with_task("clock", activation=model.Periodic(Fraction(10**9, 50), 0, 6)),
     "sensor_rate": with_sensor("cam", rate_hz=Fraction(10**9, 98)),
     "sensor_latency": with_sensor("lidar", latency_ns=9),
@@ -119,8 +143,109 @@ def test_a_run_that_breaks_one_assumption_trips_its_monitor_alone(assumption: st
     assert first is not None
     assert first.key == assumption
     deviation = first.first[0]
-    over = deviation.value_ns < deviation.limit_ns if first.relation == "at least" else None
-    assert over if over is not None else deviation.value_ns > deviation.limit_ns
+    less, more = deviation.value < deviation.limit, deviation.value > deviation.limit
+    assert (less, more) == ((True, False) if first.relation == "at least" else (False, True))
+
+
+def changed(trace: Trace, table: str, column: str, row: int, value: int) -> Trace:
+    """The trace with one value of one table changed."""
+    records = getattr(trace, table)
+    values = getattr(records, column).copy()
+    values[row] = value
+    return replace(trace, **{table: replace(records, **{column: values})})
+
+
+def job_row(trace: Trace, task: str, number: int) -> int:
+    mine = (trace.jobs.task == trace.task_names.index(task)) & (trace.jobs.number == number)
+    (row,) = np.flatnonzero(mine).tolist()
+    return int(row)
+
+
+def test_a_monitor_names_the_one_job_that_broke_it() -> None:
+    trace = run(declared())
+    jobs = trace.jobs
+    far, event, clock = job_row(trace, "far", 7), job_row(trace, "event", 5), job_row(trace, "clock", 9)
+    detect, sliced = job_row(trace, "detect", 3), job_row(trace, "sliced", 2)
+    switch = int(np.flatnonzero((trace.slices.kind == SliceKind.SWITCH) & (trace.slices.job == event))[0])
+    third = int(np.flatnonzero(trace.events.kind == EventKind.SLICE)[3])
+    cases = {
+        ("execution", "far", 7, 6, 5): changed(trace, "jobs", "executed_ns", far, 6),
+        ("best_case", "detect", 3, 3, 4): changed(trace, "jobs", "executed_ns", detect, 3),
+        ("separation", "event", 5, 298, 300): changed(trace, "jobs", "arrival_ns", event, 5 * 300 - 2),
+        ("jitter", "clock", 9, 5, 4): changed(trace, "jobs", "release_ns", clock, int(jobs.arrival_ns[clock]) + 5),
+        ("clocks", "sliced", 2, 1, 0): changed(trace, "jobs", "arrival_ns", sliced, 801),
+        ("switches", "event", 5, 3, 1): changed(
+            trace, "slices", "start_ns", switch, int(trace.slices.end_ns[switch]) - 3
+        ),
+        ("supply", "box.p2.0", 3, 4, 0): changed(trace, "events", "time_ns", third, 54),
+    }
+    for (key, who, number, value, limit), mutant in cases.items():
+        found = next(one for one in monitor(mode_of(declared()), mutant) if one.key == key)
+        first = found.first[0]
+        assert (first.who, first.number, first.value, first.limit) == (who, number, value, limit), key
+        assert not next(one for one in monitor(mode_of(declared()), trace) if one.key == key).broken
+
+
+@pytest.mark.parametrize(("error_ns", "breaks"), [(4, False), (5, False), (6, True)])
+def test_a_clock_may_be_off_by_its_declared_error(error_ns: int, breaks: bool) -> None:
+    system = with_clock(model.DeviceClock(offset_ns=10, sync_error_ns=5))
+    trace = run(with_clock(model.DeviceClock(offset_ns=10 + error_ns)))
+    found = next(one for one in monitor(mode_of(system), trace) if one.key == "clocks")
+    assert found.holds is not breaks
+    if breaks:
+        assert (found.first[0].value, found.first[0].limit) == (6, 5)
+
+
+def test_a_clock_that_drifts_within_its_error_is_not_one_that_stands_still() -> None:
+    system = with_clock(model.DeviceClock(offset_ns=10, sync_error_ns=500))
+    trace = run(with_clock(model.DeviceClock(offset_ns=10, drift_ppm=Fraction(1000))))
+    found = next(one for one in monitor(mode_of(system), trace) if one.key == "clocks")
+    assert not found.holds
+
+
+def test_the_latency_of_an_enforced_budget_is_assumed_to_be_its_granularity() -> None:
+    late = replace(declared().tasks[2].budget, granularity_ns=5)
+    trace = run(with_task("guarded", budget=late, **longer("guarded", 12)))
+    assert tripped(trace) == {"budget"}
+    prompt = run(with_task("guarded", **longer("guarded", 12)))
+    assert tripped(prompt) == set()
+
+
+def test_entries_of_a_table_begin_at_their_place() -> None:
+    def system(start_ns: int) -> model.System:
+        made = chain_system([Node("a", 3, 50)], ("a",), policies={"p0": model.Policy.TABLE})
+        return with_element(made, "p0", table=(model.TableEntry(start_ns, 5, "a"),), table_cycle_ns=50)
+
+    found = {one.key: one for one in monitor(mode_of(system(7)), run(system(7)))}
+    assert found["supply"].holds
+    broken = {one.key: one for one in monitor(mode_of(system(7)), run(system(9))) if not one.holds}
+    assert [(one.value, one.limit) for one in broken["supply"].first[:1]] == [(2, 0)]
+    assert list(broken) == ["supply"]
+
+
+def test_jobs_behind_a_change_of_frequency_are_not_held_against_the_times_before_it() -> None:
+    made = chain_system([Node("a", 8, 50)], ("a",))
+    system = with_element(made, "p0", frequency_hz=10**9)
+    (task,) = system.tasks
+    system = replace(system, tasks=(replace(task, execution=replace(task.execution, frequency_hz=10**9)),))
+    plan = make_plan(system)
+    slower = model.FrequencyChange(1000, model.Frequency("box", "p0", 5 * 10**8))
+    given = lower(system, plan, nominal_samples(system, 2000), horizon_ns=2000, frequency_changes=[slower])
+    simulation = Simulation(given)
+    simulation.run()
+    trace = simulation.trace()
+    assert int(trace.jobs.executed_ns.max()) == 16
+    assert all(one.holds for one in monitor(mode_of(system), trace))
+
+
+def test_a_job_that_was_degraded_may_publish_as_early_as_that() -> None:
+    degrade = model.Budget(1, model.OverrunAction.DEGRADE, degraded_ns=2)
+    system = with_task("detect", budget_ns=5, budget=degrade)
+    trace = run(system)
+    executed = trace.jobs.executed_ns[(trace.jobs.task == 0) & (trace.jobs.status == 0)]
+    assert executed.min() == 2
+    assert all(one.holds for one in monitor(mode_of(system), trace))
+    assert not all(one.holds for one in monitor(mode_of(declared()), trace))
 
 
 def test_a_sensor_that_ends_before_the_others_has_a_gap() -> None:

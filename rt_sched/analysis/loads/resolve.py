@@ -148,7 +148,7 @@ def _load_task(
         name=row.name,
         level=row.level,
         wcet_ns=executed_ns,
-        bcet_ns=min(_demand_ns(best), executed_ns),
+        bcet_ns=min(_demand_ns(best), executed_ns, row.degraded_demand_ns or executed_ns),
         deadline_ns=row.deadline_ns,
         streams=(Stream(row.separation_ns or 1),) if row.timed else (),
         release_jitter_ns=row.jitter_ns,

@@ -11,6 +11,9 @@ import numpy as np
 from rt_sched import model
 from rt_sched.analysis.loads.load import LoadTask
 from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.measured.deviation import Deviation, Looked, compared
+from rt_sched.analysis.measured.observed import bounds_end_ns
+from rt_sched.analysis.measured.processor_checks import clock_errors, supply_errors, switch_costs
 from rt_sched.analysis.system.propagation import sensor_gap_ns, sensor_streams
 from rt_sched.lowering.machine_input import Role
 from rt_sched.trace.records import DropReason, EventKind, Int64s, JobStatus, Trace
@@ -18,24 +21,16 @@ from rt_sched.units import NS_PER_S, ceil_int
 
 #: Deviations that one monitor names; all are counted.
 _MOST_NAMED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Deviation:
-    """`who` (task, sensor, link, edge) had `value_ns` where `limit_ns` was assumed; `number`: of the job or sample."""
-
-    who: str
-    number: int
-    time_ns: int
-    value_ns: int
-    limit_ns: int
+#: Monitors whose values are no times.
+_COUNTED = {"queues": "messages", "partners": "messages", "outputs": "jobs"}
 
 
 @dataclass(frozen=True, slots=True)
 class Monitor:
     """What a trace says of assumption `key`: how many values were checked, how many broke it, the first of them.
 
-    `relation`: what every value has to be towards its limit, "at most" or "at least".
+    `relation`: what every value has to be towards its limit, "at most" or "at least". `unit`: of values, "ns" or what
+    is counted.
     """
 
     key: str
@@ -44,6 +39,7 @@ class Monitor:
     checked: int
     broken: int
     first: tuple[Deviation, ...]
+    unit: str = "ns"
 
     @property
     def holds(self) -> bool:
@@ -54,6 +50,8 @@ class Monitor:
 def monitor(mode: ModeLoad, trace: Trace, silent: Sequence[int] = ()) -> tuple[Monitor, ...]:
     """All monitors over a trace of the system in this mode, with the tasks, sensors and links of that mode's setup.
 
+    Executed times and arrivals of jobs that are there when the mode or a frequency changes, or come later, are left
+    out, as those jobs are from the bounds.
     `silent`: rows of completed jobs that published nothing, because their stage refused its input or had none.
     """
     watch = _Watch(mode, trace, silent)
@@ -65,12 +63,18 @@ def monitor(mode: ModeLoad, trace: Trace, silent: Sequence[int] = ()) -> tuple[M
             deviations += some
         deviations.sort(key=lambda one: (one.time_ns, one.who))
         if checked:
-            found.append(Monitor(key, text, relation, checked, len(deviations), tuple(deviations[:_MOST_NAMED])))
+            found.append(
+                Monitor(
+                    key,
+                    text,
+                    relation,
+                    checked,
+                    len(deviations),
+                    tuple(deviations[:_MOST_NAMED]),
+                    _COUNTED.get(key, "ns"),
+                )
+            )
     return tuple(found)
-
-
-#: How many values were looked at, and those that deviate.
-_Looked = Iterator[tuple[int, list[Deviation]]]
 
 
 class _Watch:
@@ -78,10 +82,14 @@ class _Watch:
 
     def __init__(self, mode: ModeLoad, trace: Trace, silent: Sequence[int]) -> None:
         self._mode, self._trace, self._silent = mode, trace, silent
+        until_ns, jobs = bounds_end_ns(trace), trace.jobs
+        completed = jobs.status == JobStatus.COMPLETED
+        self._covered = np.where(completed, jobs.finish_ns < until_ns, until_ns > trace.horizon_ns)
         self._tasks: list[LoadTask] = [task for load in mode.loads for task in load.tasks]
 
-    def checks(self) -> tuple[tuple[str, str, str, Callable[[], _Looked]], ...]:
+    def checks(self) -> tuple[tuple[str, str, str, Callable[[], Looked]], ...]:
         """Key, words, relation and check of each."""
+        mode, trace = self._mode, self._trace
         return (
             ("execution", "executed time of jobs", "at most", lambda: self._executed(enforced=False)),
             (
@@ -90,8 +98,12 @@ class _Watch:
                 "at most",
                 lambda: self._executed(enforced=True),
             ),
+            ("best_case", "executed time of jobs whose outputs activate others", "at least", self._shortest),
             ("separation", "distance of arrivals", "at least", self._separations),
             ("jitter", "release after arrival", "at most", self._jitters),
+            ("clocks", "distance of arrivals from their instants", "at most", lambda: clock_errors(mode, trace)),
+            ("supply", "distance of slices and entries from theirs", "at most", lambda: supply_errors(mode, trace)),
+            ("switches", "time of a switch", "at most", lambda: switch_costs(mode, trace)),
             ("sensor_rate", "arrivals of samples ahead of their rate", "at most", self._sensor_rates),
             ("sensor_latency", "deviation of arrival from capture and latency", "at most", self._sensor_latencies),
             ("sensor_gap", "distance of captures", "at most", self._sensor_gaps),
@@ -104,27 +116,28 @@ class _Watch:
         )
 
     def _of(self, task: LoadTask) -> Int64s:
-        return np.flatnonzero(self._trace.jobs.task == task.index)
+        return np.flatnonzero((self._trace.jobs.task == task.index) & self._covered)
 
-    def _found(
-        self, who: str, numbers: Int64s, times_ns: Int64s, values_ns: Int64s, limit_ns: int, *, least: bool = False
-    ) -> tuple[int, list[Deviation]]:
-        wrong = np.flatnonzero(values_ns < limit_ns if least else values_ns > limit_ns)
-        deviations = [
-            Deviation(who, int(numbers[place]), int(times_ns[place]), int(values_ns[place]), limit_ns)
-            for place in wrong
-        ]
-        return len(values_ns), deviations
-
-    def _executed(self, *, enforced: bool) -> _Looked:
+    def _executed(self, *, enforced: bool) -> Looked:
         jobs = self._trace.jobs
         for task in self._tasks:
             if task.enforced is enforced:
                 rows = self._of(task)
                 executed = jobs.executed_ns[rows]
-                yield self._found(task.name, jobs.number[rows], jobs.release_ns[rows], executed, task.wcet_ns)
+                yield compared(task.name, jobs.number[rows], jobs.release_ns[rows], executed, task.wcet_ns)
 
-    def _separations(self) -> _Looked:
+    def _shortest(self) -> Looked:
+        """Jobs that are done early publish early, and then what they activate may come in a denser burst."""
+        jobs, edges = self._trace.jobs, self._mode.setup.edges
+        activating = {edge.task for edge in edges if edge.role is not Role.READ and self._mode.active[edge.target]}
+        for task in self._tasks:
+            if task.index in activating:
+                rows = self._of(task)
+                rows = rows[jobs.status[rows] == JobStatus.COMPLETED]
+                executed = jobs.executed_ns[rows]
+                yield compared(task.name, jobs.number[rows], jobs.release_ns[rows], executed, task.bcet_ns, least=True)
+
+    def _separations(self) -> Looked:
         """Distances from the arrivals before; several in a row may be shorter by rounding only."""
         jobs = self._trace.jobs
         for task in self._tasks:
@@ -132,15 +145,15 @@ class _Watch:
                 rows = self._of(task)
                 arrivals = jobs.arrival_ns[rows]
                 least = min(stream.period_ns for stream in task.streams)
-                yield self._found(task.name, jobs.number[rows][1:], arrivals[1:], np.diff(arrivals), least, least=True)
+                yield compared(task.name, jobs.number[rows][1:], arrivals[1:], np.diff(arrivals), least, least=True)
 
-    def _jitters(self) -> _Looked:
+    def _jitters(self) -> Looked:
         jobs = self._trace.jobs
         for task in self._tasks:
             rows = self._of(task)
             rows = rows[jobs.release_ns[rows] >= 0]
             late = jobs.release_ns[rows] - jobs.arrival_ns[rows]
-            yield self._found(task.name, jobs.number[rows], jobs.arrival_ns[rows], late, task.release_jitter_ns)
+            yield compared(task.name, jobs.number[rows], jobs.arrival_ns[rows], late, task.release_jitter_ns)
 
     def _samples(self) -> Iterator[tuple[int, model.Sensor, Int64s]]:
         samples = self._trace.samples
@@ -150,7 +163,7 @@ class _Watch:
             if index in activating and len(rows):
                 yield index, sensor, rows
 
-    def _sensor_rates(self) -> _Looked:
+    def _sensor_rates(self) -> Looked:
         """How far an arrival may come ahead of the grid that earlier ones define: the width of the declared jitter."""
         streams = sensor_streams(self._mode.system)
         samples = self._trace.samples
@@ -159,15 +172,15 @@ class _Watch:
             behind = arrivals - np.arange(len(rows)) * streams[index].period_ns
             ahead = np.maximum.accumulate(behind) - behind
             limit_ns = streams[index].jitter_ns
-            yield self._found(sensor.name, samples.number[rows], arrivals, ahead, limit_ns)
+            yield compared(sensor.name, samples.number[rows], arrivals, ahead, limit_ns)
 
-    def _sensor_latencies(self) -> _Looked:
+    def _sensor_latencies(self) -> Looked:
         samples = self._trace.samples
         for _, sensor, rows in self._samples():
             off = np.abs(samples.arrival_ns[rows] - samples.capture_ns[rows] - sensor.latency_ns)
-            yield self._found(sensor.name, samples.number[rows], samples.arrival_ns[rows], off, sensor.jitter_ns)
+            yield compared(sensor.name, samples.number[rows], samples.arrival_ns[rows], off, sensor.jitter_ns)
 
-    def _sensor_gaps(self) -> _Looked:
+    def _sensor_gaps(self) -> Looked:
         samples = self._trace.samples
         for _, sensor, rows in self._samples():
             captures, limit_ns = np.sort(samples.capture_ns[rows]), sensor_gap_ns(sensor)
@@ -176,9 +189,9 @@ class _Watch:
             silent_since_ns = int(samples.arrival_ns.max()) - sensor.latency_ns - sensor.jitter_ns
             if silent_since_ns > captures[-1] + limit_ns:
                 captures, numbers = np.append(captures, silent_since_ns), np.append(numbers, numbers[-1] + 1)
-            yield self._found(sensor.name, numbers[1:], captures[1:], np.diff(captures), limit_ns)
+            yield compared(sensor.name, numbers[1:], captures[1:], np.diff(captures), limit_ns)
 
-    def _suspensions(self) -> _Looked:
+    def _suspensions(self) -> Looked:
         events, jobs = self._trace.events, self._trace.jobs
         waits = np.flatnonzero(events.kind == EventKind.SUSPEND)
         for task in self._tasks:
@@ -188,9 +201,9 @@ class _Watch:
                 total = np.zeros(len(rows), np.int64)
                 np.add.at(total, place, events.value[mine])
                 limit_ns = task.suspension_ns
-                yield self._found(task.name, jobs.number[rows], jobs.arrival_ns[rows], total, limit_ns)
+                yield compared(task.name, jobs.number[rows], jobs.arrival_ns[rows], total, limit_ns)
 
-    def _sections(self) -> _Looked:
+    def _sections(self) -> Looked:
         events, jobs, setup = self._trace.events, self._trace.jobs, self._mode.setup
         longest: dict[tuple[int, int], int] = {}
         for index, row in enumerate(setup.tasks):
@@ -224,7 +237,7 @@ class _Watch:
         within = np.minimum(slices.end_ns[mine], end_ns) - np.maximum(slices.start_ns[mine], start_ns)
         return int(np.maximum(within, 0).sum())
 
-    def _transfers(self) -> _Looked:
+    def _transfers(self) -> Looked:
         transfers, setup = self._trace.transfers, self._mode.setup
         for number, edge in enumerate(setup.edges):
             if edge.link is None:
@@ -233,16 +246,16 @@ class _Watch:
             rows = np.flatnonzero((transfers.edge == number) & (transfers.delivered_ns >= 0))
             limit_ns = ceil_int(Fraction(edge.size_bytes * NS_PER_S) / link.bytes_per_s) + link.latency_ns
             spent = transfers.delivered_ns[rows] - transfers.start_ns[rows]
-            yield self._found(link.name, rows, transfers.start_ns[rows], spent, limit_ns)
+            yield compared(link.name, rows, transfers.start_ns[rows], spent, limit_ns)
 
-    def _drops(self) -> _Looked:
+    def _drops(self) -> Looked:
         """Full queues lose messages, so chains through them may wait longer than their bounds say."""
         return self._dropped((DropReason.FULL_OLDEST, DropReason.FULL_NEWEST), paired=False)
 
-    def _unmatched(self) -> _Looked:
+    def _unmatched(self) -> Looked:
         return self._dropped((DropReason.UNMATCHED,), paired=True)
 
-    def _dropped(self, reasons: Sequence[DropReason], *, paired: bool) -> _Looked:
+    def _dropped(self, reasons: Sequence[DropReason], *, paired: bool) -> Looked:
         drops, setup = self._trace.drops, self._mode.setup
         if paired and not any(edge.role is Role.PAIRED for edge in setup.edges):
             return
@@ -256,14 +269,14 @@ class _Watch:
             wrong.append(Deviation(who, int(drops.message[place]), int(drops.time_ns[place]), 1, 0))
         yield published, wrong
 
-    def _silences(self) -> _Looked:
+    def _silences(self) -> Looked:
         """A chain through a task that publishes nothing goes on with older data."""
         jobs, rows = self._trace.jobs, np.array(sorted(self._silent), np.int64)
         completed = jobs.status == JobStatus.COMPLETED
         for task in self._tasks:
             mine = rows[jobs.task[rows] == task.index]
             ones = np.ones(len(mine), np.int64)
-            _, wrong = self._found(task.name, jobs.number[mine], jobs.finish_ns[mine], ones, 0)
+            _, wrong = compared(task.name, jobs.number[mine], jobs.finish_ns[mine], ones, 0)
             yield int(np.count_nonzero(completed & (jobs.task == task.index))), wrong
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rt_sched.analysis.result import ChainResult, ModeResult, Quantity
 from rt_sched.trace.chains import ChainMeasurement
+from rt_sched.trace.disparity import measure_disparity
 from rt_sched.trace.records import EventKind, JobStatus, Trace
 
 _CHANGES = (EventKind.TASK_REMOVED, EventKind.TASK_ADDED, EventKind.FREQUENCY)
@@ -88,4 +89,20 @@ def exceeded_chains(
                 Exceeded(result.chain, quantity.value, int(numbers[i]), int(times[i]), int(values[i]), bound.value_ns)
                 for i in np.flatnonzero((values > bound.value_ns) & (times < until_ns))
             ]
+    return found
+
+
+def exceeded_disparities(trace: Trace, mode: ModeResult) -> list[Exceeded]:
+    """Jobs that read inputs further apart than their task's bound allows, before the first fault or change."""
+    faults = () if trace.setup is None else trace.setup.faults
+    until_ns = min([bounds_end_ns(trace), *(fault.time_ns for fault in faults)])
+    found = []
+    for one in mode.disparities:
+        if one.bound is None:
+            continue
+        seen, bound_ns = measure_disparity(trace, one.task), one.bound.value_ns
+        for place in np.flatnonzero((seen.disparity_ns > bound_ns) & (seen.read_ns < until_ns)):
+            row, read_ns = int(seen.job[place]), int(seen.read_ns[place])
+            value_ns = int(seen.disparity_ns[place])
+            found.append(Exceeded(one.task, "disparity", int(trace.jobs.number[row]), read_ns, value_ns, bound_ns))
     return found
