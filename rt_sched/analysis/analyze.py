@@ -9,6 +9,7 @@ from fractions import Fraction
 from rt_sched import model
 from rt_sched.analysis.assumptions import assumptions_of
 from rt_sched.analysis.chains.bounds import chain_results
+from rt_sched.analysis.chains.disparity import disparity_results
 from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.lost_work import lost_work
@@ -83,10 +84,12 @@ def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_
         if load.tasks
     )
     chains = chain_results(mode, bounds)
+    disparities = disparity_results(mode, bounds)
     limited = [one.verdict for one in chains if one.limits_ns]
+    limited += [one.verdict for one in disparities if one.limit_ns is not None]
     overloaded = [one[1] for found in tests.values() for one in found if one[1] is Verdict.UNSCHEDULABLE]
     verdict = worst_verdict([*(one.verdict for one in tasks), *limited, *overloaded])
-    return ModeResult(mode.name, verdict, tasks, processors, chains)
+    return ModeResult(mode.name, verdict, tasks, processors, chains, disparities)
 
 
 def _needed(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> Fraction:

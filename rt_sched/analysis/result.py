@@ -49,6 +49,8 @@ class TermKind(str, Enum):
     PARTNER = "partner"
     SAMPLING = "sampling"
     CLOCK = "clock"
+    START_DELAY = "start_delay"
+    LEAST_AGE = "least_age"
     ROUNDING = "rounding"
     OVERRUN = "overrun"
 
@@ -169,6 +171,23 @@ class ChainResult:
 
 
 @dataclass(frozen=True, slots=True)
+class DisparityResult:
+    """By how much the capture stamps that one job of a task reads differ, at most; the verdict on the task's limit.
+
+    `older`, `younger`: the inputs between which the difference is largest.
+    """
+
+    task: str
+    mode: str
+    bound: Bound | None
+    limit_ns: int | None
+    verdict: Verdict
+    reason: str
+    older: str | None = None
+    younger: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessorResult:
     """One processor in one mode: its exact load as numerator and denominator, and the tests of the load alone."""
 
@@ -181,13 +200,17 @@ class ProcessorResult:
 
 @dataclass(frozen=True, slots=True)
 class ModeResult:
-    """All tasks and chains of one mode. `verdict`: the worst of tasks, and of chains that have limits."""
+    """All tasks and chains of one mode. `verdict`: the worst of tasks, and of chains and disparities that have limits.
+
+    `disparities`: of the tasks with several inputs.
+    """
 
     name: str
     verdict: Verdict
     tasks: tuple[TaskResult, ...]
     processors: tuple[ProcessorResult, ...]
     chains: tuple[ChainResult, ...] = ()
+    disparities: tuple[DisparityResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

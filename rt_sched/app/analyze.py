@@ -13,6 +13,7 @@ from rt_sched.analysis.result import (
     AnalysisReport,
     Bound,
     ChainResult,
+    DisparityResult,
     ModeResult,
     ProcessorResult,
     Quantity,
@@ -160,6 +161,7 @@ def analysis_document(analysed: Analysed) -> dict[str, Any]:
         "processors": [_processor(one, mode, analysed) for mode in report.modes for one in mode.processors],
         "tasks": [_task(one, analysed, assumed) for mode in report.modes for one in mode.tasks],
         "chains": [_chain(one) for mode in report.modes for one in mode.chains],
+        "disparities": [_disparity(one) for mode in report.modes for one in mode.disparities],
         "assumptions": [
             {"key": one.key, "text": one.text, "tasks": list(one.tasks), "check": one.check}
             for one in report.assumptions
@@ -269,4 +271,21 @@ def _chain(one: ChainResult) -> dict[str, Any]:
         "counts": bool(one.limits_ns),
         "methods": {quantity.value: bound.method for quantity, bound in bounds if bound is not None},
         "terms": {quantity.value: terms_rows(bound) for quantity, bound in bounds},
+    }
+
+
+def _disparity(one: DisparityResult) -> dict[str, Any]:
+    return {
+        "name": one.task,
+        "mode": one.mode,
+        "disparity_bound_ns": None if one.bound is None else one.bound.value_ns,
+        "disparity_limit_ns": one.limit_ns,
+        "older": one.older,
+        "younger": one.younger,
+        "verdict": one.verdict.value,
+        "reason": one.reason,
+        "counts": one.limit_ns is not None,
+        "method": None if one.bound is None else one.bound.method,
+        "source": None if one.bound is None else one.bound.source,
+        "terms": terms_rows(one.bound),
     }

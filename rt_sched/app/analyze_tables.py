@@ -43,6 +43,7 @@ def print_analysis(document: Row, console: Console) -> None:
             for chain in chains:
                 if chain["verdict"] != "schedulable":
                     console.print(Text(f"chain {chain['name']}: {chain['reason']}"))
+        _print_disparities([one for one in document.get("disparities", ()) if one["mode"] == mode["name"]], console)
     if "margins" in document:
         print_margins(document["margins"], console)
     if "faults" in document:
@@ -182,3 +183,24 @@ def _chain_table(chains: Sequence[Row]) -> Table:
         word = chain["verdict"] if chain["counts"] else "no limits"
         table.add_row(Text(chain["name"]), *cells, Text(word, style=_WORD_STYLE[chain["verdict"]]))
     return table
+
+
+def _print_disparities(rows: Sequence[Row], console: Console) -> None:
+    """By how much inputs of one job may differ in age, of the tasks that limit it."""
+    limited = [row for row in rows if row["counts"]]
+    if not limited:
+        return
+    table = Table(box=None, pad_edge=False, title="Time disparity of inputs (ms)", title_justify="left")
+    table.add_column("task", overflow="fold")
+    for header in ("bound", "limit"):
+        table.add_column(header, justify="right")
+    for header in ("older input", "younger input", "verdict"):
+        table.add_column(header, overflow="fold")
+    for row in limited:
+        cells = (format_ms(row["disparity_bound_ns"]), format_ms(row["disparity_limit_ns"]))
+        words = (row["older"] or "–", row["younger"] or "–")
+        table.add_row(row["name"], *cells, *words, Text(row["verdict"], style=_WORD_STYLE[row["verdict"]]))
+    console.print(table)
+    for row in limited:
+        if row["verdict"] != "schedulable":
+            console.print(Text(f"disparity of {row['name']}: {row['reason']}"))

@@ -28,7 +28,14 @@ from sensors.mapping import TopicMapping
 SUMMARY_SCHEMA = "rt-sched/run-summary/1"
 
 #: A task that does not exist in the mode that was analysed.
-_NO_BOUND = {"bound_ns": None, "bound_method": None, "bound_missing": "not in the first mode"}
+_NO_BOUND = {
+    "bound_ns": None,
+    "bound_method": None,
+    "bound_missing": "not in the first mode",
+    "disparity_max_ns": None,
+    "disparity_bound_ns": None,
+    "disparity_limit_ns": None,
+}
 #: Topics that one note names.
 _MOST_NAMED = 8
 

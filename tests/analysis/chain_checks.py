@@ -10,7 +10,9 @@ from chain_cases import chain_case
 
 from rt_sched import model
 from rt_sched.analysis.chains.bounds import chain_bound, davare_bound
-from rt_sched.analysis.chains.segments import Unbounded, segments_of
+from rt_sched.analysis.chains.delays import Unbounded
+from rt_sched.analysis.chains.disparity import disparity_results
+from rt_sched.analysis.chains.segments import segments_of
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.measured.monitors import first_broken, monitor
 from rt_sched.analysis.methods import METHODS
@@ -21,6 +23,7 @@ from rt_sched.planner import make_plan
 from rt_sched.sim import Simulation
 from rt_sched.trace import Trace
 from rt_sched.trace.chains import measure_chain
+from rt_sched.trace.disparity import measure_disparity
 
 _HORIZON_NS = 2000
 #: What a run may break: then bounds promise nothing. Anything else would be a fault of the run.
@@ -60,7 +63,10 @@ def check_chains(seed: int, runs: int = 4) -> Outcome:
             outcome.counts["bounds"] += 1
             if bound.value_ns > plain_ns:
                 outcome.violations.append(f"seed {seed}: {chain.name} {quantity.value} is looser than the sum")
-    if not found:
+    disparities = {one.task: one.bound for one in disparity_results(mode, bounds)}
+    outcome.counts["disparities without a bound"] += sum(bound is None for bound in disparities.values())
+    apart = {name: 0 for name, bound in disparities.items() if bound is not None}
+    if not found and not apart:
         return outcome
     worst = {(name, quantity): 0 for name in found for quantity in Quantity}
     judged = False
@@ -72,6 +78,12 @@ def check_chains(seed: int, runs: int = 4) -> Outcome:
             assert broken.key in _MAY_BREAK, (seed, broken)
             continue
         judged = True
+        for name in apart:
+            allowed = disparities[name]
+            most_ns = measure_disparity(trace, name).spread.max_ns or 0
+            apart[name] = max(apart[name], most_ns)
+            if allowed is not None and most_ns > allowed.value_ns:
+                outcome.violations.append(f"seed {seed}: disparity of {name} {most_ns}, {allowed.value_ns} was said")
         for name, quantities in found.items():
             path = next(chain.path for chain in system.chains if chain.name == name)
             seen = measure_chain(trace, path)
@@ -82,6 +94,11 @@ def check_chains(seed: int, runs: int = 4) -> Outcome:
                     said = f"{bound.value_ns} ({bound.method}) was said"
                     outcome.violations.append(f"seed {seed}: {name} {quantity.value} {most_ns}, {said}")
     if judged:
+        outcome.counts["disparities judged"] += len(apart)
+        for name, most_ns in apart.items():
+            allowed = disparities[name]
+            if allowed is not None and allowed.value_ns:
+                outcome.shares.setdefault("disparity", []).append(most_ns / allowed.value_ns)
         outcome.counts["chains judged"] += len(found)
         for (name, quantity), most_ns in worst.items():
             bound = found[name][quantity]

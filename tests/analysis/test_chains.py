@@ -13,7 +13,8 @@ from chain_systems import Node, chain_system
 
 from rt_sched import model
 from rt_sched.analysis.chains.bounds import chain_bound, chain_results, davare_bound
-from rt_sched.analysis.chains.segments import Segment, Unbounded, segments_of
+from rt_sched.analysis.chains.delays import Unbounded
+from rt_sched.analysis.chains.segments import Segment, segments_of
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import Quantity, Verdict

@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rt_sched import model
+from rt_sched.analysis.chains.delays import Unbounded
 from rt_sched.analysis.chains.phases import Hop, phased_waits
-from rt_sched.analysis.chains.segments import Segment, Unbounded, segments_of
+from rt_sched.analysis.chains.segments import Segment, segments_of
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Bound, ChainResult, Quantity, Term, TermKind, Verdict
 from rt_sched.analysis.system.engine import TaskBound
