@@ -38,3 +38,12 @@ def test_a_mode_too_slow_for_its_task_is_not_schedulable() -> None:
     system = load_system_text(text, file_name="m.yaml", base_dir=".", stages=None)
     report = analyze(system, make_plan(system))
     assert [mode.verdict for mode in report.modes] == [Verdict.SCHEDULABLE, Verdict.UNSCHEDULABLE]
+
+
+def test_a_demand_is_moved_from_the_first_frequency_as_the_machine_does() -> None:
+    text = SYSTEM.replace("1GHz", "2GHz").replace("3msAT", "9ns, at: 3GHz").replace("SLOW", "1GHz")
+    system = load_system_text(text, file_name="m.yaml", base_dir=".", stages=None)
+    report = analyze(system, make_plan(system))
+    # 13.5 rounds up to 14 at the first frequency, which is 28 at half of it.
+    found = [report.task("blind", mode).bound for mode in ("normal", "limp")]
+    assert [bound and bound.value_ns for bound in found] == [14, 28]

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from rt_sched import model
+from rt_sched.analysis.loads.frequencies import at_frequencies_of
 from rt_sched.analysis.loads.load import Blocking, LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.loads.locking import LockTerms, at_a_stretch, lock_terms
 from rt_sched.lowering import lower
@@ -43,7 +44,7 @@ def mode_loads(system: model.System, plan: model.Plan) -> tuple[ModeLoad, ...]:
         return (_mode_load(NOMINAL, system, plan, frozenset(task.name for task in system.tasks)),)
     declared = _with_declared_frequencies(system, plan)
     return tuple(
-        _mode_load(mode.name, _at_frequencies(declared, mode.frequencies), plan, frozenset(mode.tasks))
+        _mode_load(mode.name, _at_frequencies(declared, mode.frequencies), plan, frozenset(mode.tasks), system)
         for mode in system.modes
     )
 
@@ -90,8 +91,14 @@ def _at_frequencies(system: model.System, frequencies: Sequence[model.Frequency]
     return replace(system, devices=devices)
 
 
-def _mode_load(name: str, system: model.System, plan: model.Plan, present: frozenset[str]) -> ModeLoad:
+def _mode_load(
+    name: str, system: model.System, plan: model.Plan, present: frozenset[str], start: model.System | None = None
+) -> ModeLoad:
+    """`start`: the system with the frequencies of the start of a run, from which its demands are moved."""
     setup, shortest = setups_of(system, plan)
+    if start is not None:
+        longest, best = setups_of(start, plan)
+        setup, shortest = at_frequencies_of(longest, setup), at_frequencies_of(best, shortest)
     return loads_of(name, system, plan, setup, shortest, tuple(task.name in present for task in system.tasks))
 
 
