@@ -15,7 +15,6 @@ from rt_sched.analysis.theory.blocking import (
     msrp_terms,
     srp_blocking_ns,
 )
-from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.trace.setup import Policy, Protocol, SectionRow, Setup, TaskRow
 
 
@@ -106,7 +105,10 @@ def _on_processor(
     if row.policy is Policy.EDF and waits and Protocol.PRIORITY_CEILING in protocols:
         return refused(f"{names}: SRP looks at a job when it starts only, so none may suspend itself; use msrp")
     if Protocol.MSRP in protocols:
-        return _msrp(setup, number, contested, users, executed_ns)
+        nested = _nested_in_shared(setup, here, contested, users)
+        if nested is not None:
+            return refused(f"{nested}; the terms of msrp hold for single sections. Lock one resource instead of both")
+        return _msrp(setup, number, here, users, executed_ns)
     # Tasks that the mode does not have raise ceilings, but hold nothing.
     order = _by_urgency(setup, [*mine, *_absent_users(setup, number, here, executed_ns)])
     sections = [_sections(setup.tasks[index], here, executed_ns.get(index, 0)) for index in order]
@@ -224,6 +226,22 @@ def _by(
     return (("sections of less urgent tasks", total_ns),)
 
 
+def _nested_in_shared(
+    setup: Setup, here: set[int], contested: set[int], users: Mapping[int, Sequence[int]]
+) -> str | None:
+    """Words for a section on a spin lock of these that contains, or lies in, another one: that might spin as well."""
+    for resource in sorted(here):
+        for index in users[resource]:
+            mine = [one for one in setup.tasks[index].sections if one.resource in contested]
+            for one in mine:
+                around = [o for o in mine if o is not one and (_inside(one, o) or _inside(o, one))]
+                locks = {setup.resources[o.resource].protocol for o in (one, *around)}
+                if one.resource == resource and around and Protocol.MSRP in locks:
+                    pair = " and ".join(sorted({setup.resources[o.resource].name for o in (one, *around)}))
+                    return f"task {setup.tasks[index].name} nests sections on {pair}"
+    return None
+
+
 def _msrp(
     setup: Setup,
     number: int,
@@ -253,10 +271,7 @@ def _msrp(
     requests = [Counter(section.resource for section in one) for one in sections]
     places = [setup.tasks[index].processor for index in everyone]
     cores = {place: setup.processors[place].cores for place in places}
-    try:
-        found = msrp_terms(sections, places, requests, shared, cores=cores, runs=runs)
-    except AnalysisNotApplicable as error:
-        return {index: LockTerms(None, 0, str(error)) for index in everyone if setup.tasks[index].processor == number}
+    found = msrp_terms(sections, places, requests, shared, cores=cores, runs=runs)
     blocking_ns = {index: one.blocking_ns for index, one in zip(everyone, found, strict=True)}
     here = [i for i, place in enumerate(places) if place == number and everyone[i] in executed_ns]
     if setup.processors[number].policy is Policy.EDF and any(setup.tasks[everyone[i]].jitter_ns for i in here):
