@@ -1,10 +1,10 @@
 """Responses across a change of mode, for every position of the change in a busy period.
 
-A busy period that contains the change begins some time `x` before it. Tasks that the change removes release jobs only
-before x, those that it adds only from x + their start latency on; all others release as ever. As x grows past the
-release of one more removed job, the work before the change grows; between two such instants the larger x only leaves
-the added tasks less time. So the responses for x right after each release of a removed task, for no removed work at
-all, and for no change at all bound those for every x.
+A busy period that contains the change begins some time x before it. Tasks that the change removes release jobs only
+before x, those that it adds only from x + their start latency on; all others release as ever. Between two releases of
+removed tasks a later change is worse as long as the removed work keeps the processor busy until then, since what
+follows is only shifted, and better from then on, since the added tasks have less time. So the responses for x at the
+end of the removed work, for no removed work at all, and for no change at all bound those for every x.
 
 Source: Tindell, Burns, Wellings 1992; Pedro, Burns 1998 (position of the change).
 """
@@ -36,7 +36,7 @@ from rt_sched.analysis.methods.rows import (
     region_term,
     rows_of,
 )
-from rt_sched.analysis.result import Bound
+from rt_sched.analysis.result import Bound, Term
 from rt_sched.analysis.theory.fixed_points import NotConverged, least_fixed_point
 from rt_sched.model import Policy
 
@@ -80,10 +80,12 @@ class _Position:
     """A change `at_ns` after the begin of a busy period; None: there is none.
 
     `begun`: the change lies at the begin or before it, so that added tasks may already release at any instant.
+    `most_removed_ns`: what removed jobs execute at most before they are aborted, None for all that they need.
     """
 
     at_ns: int | None
     begun: bool = False
+    most_removed_ns: int | None = None
 
 
 _NEVER, _BEFORE = _Position(None), _Position(0, begun=True)
@@ -117,31 +119,66 @@ class _Arrivals:
         length_ns = window_ns - self.first_ns(row, position)
         return -(-(length_ns + row.stream.jitter_ns) // row.stream.period_ns) if length_ns > 0 else 0
 
-    def positions(self, rows: Sequence[Row], reach_ns: int) -> Iterator[_Position]:
-        """Right after each release of a removed task in the first `reach_ns` of a busy period, in order."""
-        instants = {1} if any(self.presence(row) is Presence.REMOVED for row in rows) else set()
-        for row in rows:
-            if self.presence(row) is not Presence.REMOVED:
+    def positions(self, rows: Sequence[Row], reach_ns: int, switch_ns: int) -> Iterator[_Position]:
+        """For each release of a removed task in the first `reach_ns` of a busy period the worst change after it.
+
+        `switch_ns`: what it costs to resume the job that an aborted one had preempted.
+        """
+        removed = [row for row in rows if self.presence(row) is Presence.REMOVED]
+        releases = self._releases(removed, reach_ns)
+        # Jobs that hold a lock are aborted only when they have released it.
+        locks = any(row.task.locks for row in removed)
+        for release_ns, next_ns in zip(releases, [*releases[1:], None], strict=True):
+            if locks:
+                yield _Position(release_ns)
                 continue
+            needed_ns = sum(row.jobs_within(release_ns) * row.task.cost_ns for row in removed)
+            at_ns = max(release_ns, needed_ns if next_ns is None else min(needed_ns, next_ns - 1))
+            yield _Position(at_ns, most_removed_ns=at_ns + 2 * switch_ns)
+
+    def _releases(self, removed: Sequence[Row], reach_ns: int) -> list[int]:
+        """The first instants of a busy period before which one more removed job may have been released."""
+        # Without removed work, a change right after the begin leaves added tasks the most time after it.
+        instants = {1}
+        for row in removed:
             period_ns, jitter_ns = row.stream.period_ns, row.jitter_ns
-            first = jitter_ns // period_ns + 1
-            last = (reach_ns + jitter_ns) // period_ns
+            first, last = jitter_ns // period_ns + 1, (reach_ns + jitter_ns) // period_ns
             if last - first > _MOST_POSITIONS:
                 raise NotConverged(f"more than {_MOST_POSITIONS} positions of the change have to be looked at")
             instants.update(number * period_ns - jitter_ns + 1 for number in range(first, last + 1))
         if len(instants) > _MOST_POSITIONS:
             raise NotConverged(f"more than {_MOST_POSITIONS} positions of the change have to be looked at")
-        # Without removed work, a change right after the begin leaves added tasks the most time after it.
-        yield from (_Position(at_ns) for at_ns in sorted(instants or {1}))
+        return sorted(instants)
+
+    def work_ns(self, rows: Sequence[Row], window_ns: int, position: _Position, free: Row | None = None) -> int:
+        """What these rows need at most in the first `window_ns` of a busy period; row `free` as for `jobs`."""
+        lasting_ns = removed_ns = 0
+        for row in rows:
+            needed_ns = self.jobs(row, window_ns, position, free) * row.task.cost_ns
+            if row is not free and self.presence(row) is Presence.REMOVED:
+                removed_ns += needed_ns
+            else:
+                lasting_ns += needed_ns
+        most_ns = position.most_removed_ns
+        return lasting_ns + (removed_ns if most_ns is None else min(removed_ns, most_ns))
+
+    def terms(self, rows: Sequence[Row], window_ns: int, position: _Position) -> list[Term]:
+        """The terms of `work_ns`, one a task."""
+        lasting = [row for row in rows if self.presence(row) is not Presence.REMOVED]
+        removed = [row for row in rows if self.presence(row) is Presence.REMOVED]
+        terms = interference([(row.task, self.jobs(row, window_ns, position)) for row in lasting])
+        left_ns = position.most_removed_ns
+        for term in interference([(row.task, self.jobs(row, window_ns, position)) for row in removed]):
+            if left_ns is None or term.value_ns <= left_ns:
+                terms.append(term)
+            elif left_ns > 0:
+                terms.append(Term(term.kind, left_ns, term.by))
+            left_ns = None if left_ns is None else max(0, left_ns - term.value_ns)
+        return terms
 
     def busy_ns(self, rows: Sequence[Row], blocked_ns: int, position: _Position, free: Row | None = None) -> int:
         """Length of the busy period of `rows`, at least 1; row `free` may release in all of it."""
-        return least_fixed_point(
-            lambda window_ns: (
-                blocked_ns + sum(self.jobs(row, window_ns, position, free) * row.task.cost_ns for row in rows)
-            ),
-            1,
-        )
+        return least_fixed_point(lambda window_ns: blocked_ns + self.work_ns(rows, window_ns, position, free), 1)
 
 
 def _fixed_priority(change: Transition, load: ProcessorLoad) -> list[Found]:
@@ -191,7 +228,7 @@ class _FixedPriorityRow:
         if not any(self._arrivals.presence(row) is not Presence.KEPT for row in self._rows):
             return
         reach_ns = self._arrivals.busy_ns(self._rows, self._blocked_ns, _NEVER)
-        yield from self._arrivals.positions(self._rows, reach_ns)
+        yield from self._arrivals.positions(self._rows, reach_ns, self._load.row.switch_ns)
 
     def _responses(self, position: _Position) -> Iterator[Bound]:
         """Every job of the busy period."""
@@ -214,17 +251,15 @@ class _FixedPriorityRow:
         before_ns = self._blocked_ns + (job + 1) * task.cost_ns - task.last_region_ns
 
         def begun_ns(start_ns: int) -> int:
-            return before_ns + sum(
-                self._arrivals.jobs(row, start_ns + 1, position) * row.task.cost_ns for row in self._others
-            )
+            return before_ns + self._arrivals.work_ns(self._others, start_ns + 1, position)
 
         window_ns = least_fixed_point(begun_ns, max(before_ns, 0)) + 1
-        counted = [(row.task, self._arrivals.jobs(row, window_ns, position)) for row in self._others]
-        same = sum(jobs for other, jobs in counted if other is task)
+        same = [row for row in self._others if row.task is task]
+        others = [row for row in self._others if row.task is not task]
         lower = (other for other in self._load.tasks if other.level > task.level)
         terms = (
-            *own_terms(task, job + 1 + same),
-            *interference([(other, jobs) for other, jobs in counted if other is not task]),
+            *own_terms(task, job + 1 + sum(self._arrivals.jobs(row, window_ns, position) for row in same)),
+            *self._arrivals.terms(others, window_ns, position),
             *lock_terms(task),
             *region_term(lower, self._region_ns),
             *arrival_term(arrival_ns),
@@ -237,7 +272,7 @@ def _busy_periods(change: Transition, load: ProcessorLoad) -> list[Found]:
     """No job is longer there than the busy period of its processor."""
     rows, arrivals = rows_of(load), _Arrivals(change.presence, change.latency_ns)
     lengths = {position: arrivals.busy_ns(rows, 0, position) for position in (_NEVER, _BEFORE)}
-    for position in arrivals.positions(rows, lengths[_NEVER]):
+    for position in arrivals.positions(rows, lengths[_NEVER], load.row.switch_ns):
         lengths[position] = arrivals.busy_ns(rows, 0, position)
     return [Found(_longest(task, rows, arrivals, lengths)) for task in load.tasks]
 
@@ -255,10 +290,10 @@ def _longest(task: LoadTask, rows: Sequence[Row], arrivals: _Arrivals, lengths: 
         if first_ns >= length_ns:
             continue
         own = sum(arrivals.jobs(row, length_ns, position) for row in mine)
-        others = [(row.task, arrivals.jobs(row, length_ns, position)) for row in rows if row.task is not task]
+        others = [row for row in rows if row.task is not task]
         terms = (
             *own_terms(task, own),
-            *interference(others),
+            *arrivals.terms(others, length_ns, position),
             *arrival_term(first_ns - (0 if first_ns else task.release_jitter_ns)),
         )
         value_ns = sum(term.value_ns for term in terms)

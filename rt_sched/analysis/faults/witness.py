@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from rt_sched import model
-from rt_sched.analysis.faults.transition_loads import Transition
+from rt_sched.analysis.faults.transition_loads import Presence, Transition
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Witness
 from rt_sched.analysis.system.witness import first_misses
@@ -52,14 +53,21 @@ def _runs(system: model.System, change: Transition) -> Iterator[tuple[int, Machi
 
 
 def _instants(system: model.System, change: Transition, from_ns: int, to_ns: int) -> list[int]:
-    instants = set()
-    for index in change.presence:
-        row = change.old.setup.tasks[index]
-        period_ns = system.tasks[index].separation_ns
-        arrival_ns = row.offset_ns + max(0, (from_ns - row.offset_ns) // period_ns) * period_ns
-        instants |= {arrival_ns + period_ns * number + late for number in (0, 1) for late in (0, 1)}
-    kept = sorted(one for one in instants if 0 < one <= to_ns)
-    return kept[:: max(1, len(kept) // _MOST_INSTANTS)][:_MOST_INSTANTS]
+    """Arrivals of tasks, right after them, and as long after them as the work of removed tasks takes."""
+    rows = change.old.setup.tasks
+    costs = [task.wcet_ns for load in change.old.loads for task in load.tasks if _is_removed(change, task.index)]
+    instants: dict[int, None] = {}
+    for late_ns in (sum(costs), 0, 1, *accumulate(costs)):
+        for index in change.presence:
+            period_ns = system.tasks[index].separation_ns
+            offset_ns = rows[index].offset_ns
+            arrival_ns = offset_ns + max(0, (from_ns - offset_ns) // period_ns) * period_ns
+            instants |= dict.fromkeys((arrival_ns + late_ns, arrival_ns + period_ns + late_ns))
+    return [one for one in instants if 0 < one <= to_ns][:_MOST_INSTANTS]
+
+
+def _is_removed(change: Transition, index: int) -> bool:
+    return change.presence[index] is Presence.REMOVED
 
 
 def overrun_witnesses(
