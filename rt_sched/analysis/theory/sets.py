@@ -77,6 +77,7 @@ class Sets:
         if release_jitter_ns is None:
             return -self.jitter_ns
         mine = _table("release_jitter_ns", release_jitter_ns, (self.count, self.tasks))
+        mine = np.where(self.wcet_ns == 0, 0, mine)
         self.skip |= ((mine < 0) | (mine > self.jitter_ns)).any(axis=1)
         return -mine
 
@@ -125,7 +126,12 @@ class Load:
 
 def _table(name: str, values: npt.ArrayLike, shape: tuple[int, int] | None = None) -> Int64s:
     """`values` as int64[n_sets, n_tasks]."""
-    table = np.asarray(values)
+    try:
+        table = np.asarray(values)
+    except ValueError as error:
+        raise AnalysisNotApplicable(f"{name} has rows of different length; fill them with tasks of wcet 0") from error
+    if np.ma.is_masked(values):
+        raise AnalysisNotApplicable(f"{name} has masked values; fill them, as with tasks of wcet 0")
     if table.ndim == 1:
         table = table[None, :]
     if table.size == 0 and table.dtype == np.float64:
