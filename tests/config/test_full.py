@@ -63,7 +63,7 @@ def test_it_can_be_planned(system: System) -> None:
 
 
 def test_devices(system: System) -> None:
-    assert system.devices[0].clock == DeviceClock(Fraction(-20), MS)
+    assert system.devices[0].clock == DeviceClock(Fraction(-20), MS, 20_000)
     assert system.devices[1].clock == DeviceClock()
     cpu = _element(system, 0, "cpu")
     assert (cpu.cores, cpu.scheduling, cpu.cluster_size, cpu.queue_cores) == (8, Scheduling.CLUSTERED, 4, 4)
