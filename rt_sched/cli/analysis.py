@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiling, console, print_json
+from rt_sched.cli.shared import (
+    EXIT_USAGE,
+    VERDICT_CODES,
+    Json,
+    app,
+    compiling,
+    console,
+    error_document,
+    print_json,
+)
+from rt_sched.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rt_sched.app.analyze_watch import Look
 
 TaskSetFile = Annotated[
     str | None,
@@ -60,6 +77,12 @@ def analyze(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.json", help="Also write the JSON document.")
     ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Analyse again with every save, and show what changed; with --json one document a line."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Bound all response times, and say whether deadlines are met: exit 0 yes, 1 no, 3 not known."""
@@ -70,33 +93,104 @@ def analyze(
     from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import analyze as job
 
-    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+    named = _system_or_set(system, task_set)
+    if task_set is None and job_set is not None:
+        raise typer.BadParameter("is for a task set; give one with --taskset", param_hint="--sag")
+    if task_set is not None and margins:
+        raise typer.BadParameter("are searched for system files only", param_hint="--margins")
+    if task_set is not None and faults is not None:
+        raise typer.BadParameter("are those of a system file", param_hint="--faults")
+
+    def analyse() -> dict[str, Any]:
         if task_set is None:
-            if job_set is not None:
-                raise typer.BadParameter("is for a task set; give one with --taskset", param_hint="--sag")
-            named = _system_or_set(system, task_set)
             analysed = job.analysed_system(named, policy, methods, _tell_searches if margins else None, faults)
         else:
-            _system_or_set(system, task_set)
-            if margins:
-                raise typer.BadParameter("are searched for system files only", param_hint="--margins")
-            if faults is not None:
-                raise typer.BadParameter("are those of a system file", param_hint="--faults")
             request = job.TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
             given = request.load()
             if job_set is not None:
                 job.write_job_set(given, job_set)
             analysed = job.analysed_task_set(request, given, methods)
-    document = job.analysis_document(analysed)
-    if output is not None:
-        job.write_document(document, output)
+        document = job.analysis_document(analysed)
+        if output is not None:
+            job.write_document(document, output)
+        return document
+
+    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+        if watch:
+            raise typer.Exit(_watched(analyse, named, as_json=as_json))
+        document = analyse()
+    _show(document, as_json=as_json)
+    raise typer.Exit(VERDICT_CODES[document["verdict"]])
+
+
+def _show(document: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
-    else:
-        from rt_sched.app.analyze_tables import print_analysis
+        return
+    from rt_sched.app.analyze_tables import print_analysis
 
-        print_analysis(document, console())
-    raise typer.Exit(VERDICT_CODES[document["verdict"]])
+    print_analysis(document, console())
+
+
+def _watched(analyse: Callable[[], dict[str, Any]], file: str, *, as_json: bool) -> int:
+    """Analyses again and again until Ctrl-C; the exit code is that of the last analysis."""
+    from rt_sched.app.analyze_watch import Saves, looks
+    from rt_sched.app.shipped import resolve
+
+    path, code = resolve(file), None
+    if not path.is_file():
+        analyse()
+    try:
+        for look in looks(analyse, Saves(path)):
+            with _uninterrupted():
+                code = _show_look(look, as_json=as_json)
+                if not as_json:
+                    typer.echo(f"watching {path}; Ctrl-C ends", err=True)
+                sys.stdout.flush()
+    except KeyboardInterrupt as stop:
+        # Being terminated ends a command as well, but not in a way that anybody asked for here.
+        if code is None or type(stop) is not KeyboardInterrupt:
+            raise
+    return EXIT_USAGE if code is None else code
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Puts Ctrl-C and termination off until the end: what they cut in half would be written once more at exit."""
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+def _show_look(look: Look, *, as_json: bool) -> int:
+    """Shows an analysis, or what became of it; the exit code that it would have alone."""
+    from rt_sched.app.analyze_watch import print_changes
+
+    if look.document is None:
+        error = look.error
+        problems = [str(problem) for problem in error.problems] if isinstance(error, ConfigError) else []
+        message = f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found" if problems else str(error)
+        for line in (*problems, f"rt-sched: {message}"):
+            typer.echo(line, err=True)
+        if as_json:
+            print_json(error_document(EXIT_USAGE, message, problems), in_one_line=True)
+        return EXIT_USAGE
+    code = VERDICT_CODES[look.document["verdict"]]
+    if as_json:
+        more = {} if look.changes is None else {"changes": look.changes}
+        print_json(look.document | more, in_one_line=True)
+    elif look.changes is None:
+        _show(look.document, as_json=False)
+    else:
+        print_changes(look.document["verdict"], look.changes, console())
+    return code
 
 
 @app.command()

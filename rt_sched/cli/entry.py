@@ -21,6 +21,7 @@ from rt_sched.cli.shared import (
     EXIT_TERMINATED,
     EXIT_USAGE,
     app,
+    error_document,
     print_json,
 )
 from rt_sched.errors import ConfigError, DeploymentError, RtSchedError
@@ -128,15 +129,7 @@ def _failed(code: int, message: str, details: Sequence[str] = ()) -> int:
                 print(line, file=sys.stderr)
     if "--json" in sys.argv[1:]:
         with contextlib.suppress(OSError, DeploymentError):
-            print_json(
-                {
-                    "schema": "rt-sched/error/1",
-                    "status": "failed",
-                    "exit_code": code,
-                    "message": message,
-                    "problems": list(details),
-                }
-            )
+            print_json(error_document(code, message, details))
     return code
 
 

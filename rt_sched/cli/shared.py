@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -67,12 +68,23 @@ def console() -> Any:
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
-def print_json(document: Any) -> None:
+def print_json(document: Any, *, in_one_line: bool = False) -> None:
     """One JSON document on stdout."""
     # Where the stream's encoding lacks a character, JSON has its own way to write it.
     plain = sys.stdout.encoding.lower().replace("-", "") != "utf8"
-    json.dump(document, sys.stdout, indent=2, ensure_ascii=plain, allow_nan=False)
+    json.dump(document, sys.stdout, indent=None if in_one_line else 2, ensure_ascii=plain, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def error_document(code: int, message: str, problems: Sequence[str]) -> dict[str, Any]:
+    """What `--json` prints in place of a result."""
+    return {
+        "schema": "rt-sched/error/1",
+        "status": "failed",
+        "exit_code": code,
+        "message": message,
+        "problems": list(problems),
+    }
 
 
 def command_line() -> str:
