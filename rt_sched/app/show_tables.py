@@ -152,6 +152,7 @@ _DEVICES: tuple[Column, ...] = (
     ("power mode", _word("power_mode")),
     ("clock drift", lambda row: f"{row['clock']['drift_ppm']}ppm"),
     ("clock offset", lambda row: format_ns(row["clock"]["offset_ns"])),
+    ("clock error", lambda row: format_ns(row["clock"]["sync_error_ns"])),
 )
 _ELEMENTS: tuple[Column, ...] = (
     ("element", lambda row: f"{row['device']}.{row['name']}"),
