@@ -13,6 +13,7 @@ from rt_sched.analysis.analyze import analyze
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import TermKind, Verdict
+from rt_sched.analysis.sensitivity.execution import scaled
 from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.lowering import check_plan, lower
 from rt_sched.lowering.nominal_samples import nominal_samples
@@ -71,8 +72,8 @@ def test_a_spin_is_one_section_of_each_other_core_a_request(policy: Policy, *, p
     """Two requests of `mine`, each behind one section of `q` and one of `u`, whose two tasks do not both count."""
     tasks = [
         task("mine", 6, 200, sections=(section(0, 1), section(3, 4))),
-        task("q1", 5, 200, pe="q", sections=(section(0, 5),)),
-        task("u1", 4, 200, pe="u", sections=(section(0, 4),)),
+        task("q1", 5, 20, pe="q", sections=(section(0, 5),)),
+        task("u1", 4, 20, pe="u", sections=(section(0, 4),)),
         task("u2", 3, 200, pe="u", sections=(section(0, 3),)),
     ]
     elements = [element(policy=policy, preemptive=preemptive), element("q"), element("u", EDF)]
@@ -163,3 +164,39 @@ def test_no_response_with_spinning_exceeds_its_bound() -> None:
     assert judged > 250
     assert spun > 200
     assert close > judged // 3
+
+
+def asking(requests: int, rare: int, more: dict[str, object] | None = None) -> tuple[System, Plan]:
+    """`mine` asks several times a job; on the other processor one task asks for long but rarely, one often."""
+    sections = tuple(section(2 * n, 2 * n + 1) for n in range(requests))
+    tasks = [
+        task("mine", 2 * requests + 2, 900, sections=sections, **(more or {})),
+        task("often", 2, 20, pe="q", sections=(section(0, 1),)),
+        task("rare", 30, rare, pe="q", sections=(section(5, 25),)),
+    ]
+    return planned([element(), element("q")], tasks, {"r": MSRP})
+
+
+def test_a_rare_section_is_met_as_often_as_it_comes() -> None:
+    for requests, rare, spin in ((1, 5000, 20), (4, 5000, 20 + 3), (4, 60, 2 * 20 + 2), (20, 5000, 20 + 6)):
+        system, plan = asking(requests, rare)
+        found = analyze(system, plan).task("mine").bound
+        assert found is not None
+        assert [term.value_ns for term in found.terms if term.kind is TermKind.SPIN] == [spin], requests
+        assert found.value_ns == 2 * requests + 2 + spin
+
+
+def test_one_section_a_request_counts_where_responses_or_lengths_are_not_known() -> None:
+    budget = {"budget_ns": 10, "budget": model.Budget(1, model.OverrunAction.ABORT)}
+    assert bound(*asking(4, 5000, budget), "mine") == 10 + 1 + 4 * 20
+    system, plan = asking(4, 31)
+    assert bound(system, plan, "rare") is None
+    assert bound(system, plan, "mine") == 10 + 4 * 20
+
+
+def test_counted_spins_scale_with_execution_times() -> None:
+    (mode,) = mode_loads(*asking(4, 5000))
+    for percent in (100, 101, 150, 333):
+        found = mode_bounds(scaled(mode, 10_000 * percent), METHODS)[0].bound
+        assert found is not None
+        assert 0 <= 100 * found.value_ns - 33 * percent < 300 + 100 * (percent > 100)

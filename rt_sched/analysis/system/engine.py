@@ -24,10 +24,13 @@ from rt_sched.analysis.system.propagation import (
     clock_stream,
     sensor_streams,
 )
+from rt_sched.analysis.system.spinning import with_fewer_spins
 from rt_sched.analysis.theory.fixed_points import HORIZON_NS
 
 #: Rounds over all processors before arrivals count as not settling.
 MOST_ROUNDS = 150
+#: How often spins are counted anew, with the responses that the last count gave.
+SPIN_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,18 @@ def mode_bounds(mode: ModeLoad, methods: Sequence[Method], known: Known | None =
     `known`: is looked up and added to, for whoever asks about many loads of which most processors stay the same.
     """
     memory = {} if known is None else known
+    found = _settled_bounds(mode, methods, memory)
+    for _ in range(SPIN_ROUNDS):
+        pending = {index: (one.bound, one.streams) for index, one in found.items()}
+        fewer = with_fewer_spins(mode, pending)
+        if fewer is mode:
+            break
+        found = _settled_bounds(fewer, methods, memory)
+    return found
+
+
+def _settled_bounds(mode: ModeLoad, methods: Sequence[Method], memory: Known) -> dict[int, TaskBound]:
+    """Bounds with the spins that the loads have."""
     sensors = sensor_streams(mode.system)
     shapes = graph_shapes(mode)
     joins = joins_of(shapes)
@@ -106,7 +121,7 @@ def loads_with_arrivals(mode: ModeLoad, methods: Sequence[Method]) -> tuple[Proc
         replace(
             load,
             tasks=tuple(
-                replace(task, streams=as_arrivals(bounds[task.index].streams))
+                replace(bounds[task.index].task, streams=as_arrivals(bounds[task.index].streams))
                 for task in load.tasks
                 if bounds[task.index].streams
             ),
