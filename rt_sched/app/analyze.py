@@ -23,7 +23,7 @@ from rt_sched.analysis.result import (
     worst_verdict,
 )
 from rt_sched.analysis.task_sets import analyze_task_set
-from rt_sched.app.analyze_faults import fault_section
+from rt_sched.app.analyze_faults import fault_section, scenario_names
 from rt_sched.app.margins import margin_rows
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
@@ -86,9 +86,10 @@ def analysed_system(
     """
     path, system, plan = load_and_plan(argument, policy)
     names = method_names(methods)
+    scenarios = None if faults is None else scenario_names(system, faults)
     report = analyze(system, plan, methods=names)
     margins = None if search_margins is None else margin_rows(system, plan, names, search_margins)
-    section = None if faults is None else fault_section(system, plan, report, names, faults)
+    section = None if scenarios is None else fault_section(system, plan, report, names, scenarios)
     return Analysed(report, str(path), _elements(plan), margins, section)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rt_sched.analysis.faults.analyze import analyze_faults
+from rt_sched.analysis.faults.analyze import analyze_faults, chosen_scenarios
 from rt_sched.analysis.faults.detection import Watches
 from rt_sched.analysis.faults.result import (
     FaultCase,
@@ -26,16 +26,22 @@ from rt_sched.model import Plan, System
 Row = dict[str, Any]
 
 
-def fault_section(
-    system: System, plan: Plan, report: AnalysisReport, methods: Sequence[str] | None, wanted: str
-) -> Row:
-    """`wanted`: names of scenarios separated by commas, or all. `methods`: names, None for all.
+def scenario_names(system: System, wanted: str) -> tuple[str, ...]:
+    """The names of scenarios in a list separated by commas, or all.
 
-    Raises AnalysisNotApplicable for an empty list, an unknown name, or a system without faults and modes.
+    Raises AnalysisNotApplicable for an empty list, an unknown name, or all of a system without faults and modes.
     """
     names = tuple(name.strip() for name in wanted.split(",") if name.strip())
     if not names:
         raise AnalysisNotApplicable("--faults names no scenario; write all, or names separated by commas")
+    chosen_scenarios(system, names)
+    return names
+
+
+def fault_section(
+    system: System, plan: Plan, report: AnalysisReport, methods: Sequence[str] | None, names: Sequence[str]
+) -> Row:
+    """The scenarios that `scenario_names` found. `methods`: names, None for all."""
     chosen = tuple(method for method in METHODS if methods is None or method.name in methods)
     found = analyze_faults(system, plan, report, names=names, watches=_watches(system), methods=chosen)
     return _section(found)

@@ -37,7 +37,7 @@ def analyze_faults(
 
     Raises AnalysisNotApplicable for an unknown scenario, and for `all` of a system that declares nothing of the kind.
     """
-    chosen = _chosen(system, names)
+    chosen = chosen_scenarios(system, names)
     modes = {mode.name: mode for mode in mode_loads(system, plan)}
     known: Known = {}
     bounds = {name: mode_bounds(mode, methods, known) for name, mode in modes.items()}
@@ -60,7 +60,8 @@ def analyze_faults(
     return FaultReport(worst_verdict(found), scenarios, changes, misses)
 
 
-def _chosen(system: model.System, names: Sequence[str]) -> tuple[model.FaultScenario, ...]:
+def chosen_scenarios(system: model.System, names: Sequence[str]) -> tuple[model.FaultScenario, ...]:
+    """The scenarios of these names; raises as `analyze_faults` does."""
     if ALL in names:
         constrained = any(task.miss_limit is not None for task in system.tasks)
         if not system.fault_scenarios and len(system.modes) < 2 and not constrained:
