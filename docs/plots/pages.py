@@ -5,8 +5,9 @@ A comment before each table says how the last system file above it is run:
     <!-- run: 60ms; change: protocol: none => protocol: msrp; fault: lose_front; mode: limp at 20ms -->
 
 Demands are worst cases unless it says `demand: bcet`. The first column of a table is `job`, as in `low 0`, or `chain`,
-whose other columns are the largest `reaction`, `latency` and `data age`, or `task`, with its `largest` response. Chains
-and tasks also have a `bound`, as in `reaction bound`, and the `method` behind it.
+whose other columns are the largest `reaction`, `latency` and `data age`, or `task`, with its `largest` response and the
+`disparity` of its inputs. Chains and tasks also have a `bound`, as in `reaction bound`, and the `method` behind it;
+disparities a `disparity bound`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rt_sched.model import ModeChange, System
 from rt_sched.planner import make_plan
 from rt_sched.sim import Simulation
 from rt_sched.trace.chains import measure_chain
+from rt_sched.trace.disparity import measure_disparity
 from rt_sched.trace.records import JobStatus, Trace, sample_of
 from rt_sched.units import floor_int, format_ns, parse_time
 
@@ -128,6 +130,10 @@ def task_cell(system: System, trace: Trace, name: str, column: str) -> str:
     """The largest response of a task, or its bound, in the words of a table."""
     if column in ("bound", "method"):
         return _bound_cell(next(one for one in _analysed(system).tasks if one.task == name).bound, column)
+    if column == "disparity bound":
+        return _bound_cell(next(one for one in _analysed(system).disparities if one.task == name).bound, column)
+    if column == "disparity":
+        return format_ns(measure_disparity(trace, name).spread.max_ns or 0)
     jobs = trace.jobs
     mine = (jobs.task == trace.task_names.index(name)) & (jobs.finish_ns >= 0)
     return format_ns(int((jobs.finish_ns - jobs.arrival_ns)[mine].max()))
