@@ -13,6 +13,7 @@ from hand_made import element, planned, section, task
 
 from rt_sched import model
 from rt_sched.analysis.analyze import analyze
+from rt_sched.analysis.chains.bounds import chain_results
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.methods.dag import DAG_RESPONSE_TIME
@@ -22,6 +23,7 @@ from rt_sched.lowering.nominal_samples import nominal_samples
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.model import Edge, EdgeKind, Input, Join, OnMessage, Periodic, Plan, Policy, Sensor, SensorKind, System
 from rt_sched.sim import Simulation
+from rt_sched.trace.chains import measure_chain
 from rt_sched.trace.records import JobStatus
 
 FP, EDF, FIFO = Policy.FIXED_PRIORITY, Policy.EDF, Policy.FIFO
@@ -107,7 +109,7 @@ def seen_in(system: System, plan: Plan, seed: int, execution: Execution) -> dict
 def test_no_run_of_a_random_graph_exceeds_its_bounds() -> None:
     rng = np.random.default_rng(91)
     judged = tight = 0
-    for seed in range(70):
+    for seed in range(50):
         system, plan = random_system(rng)
         found = bounds_of(system, plan, [DAG_RESPONSE_TIME])
         if any(one.since_source_ns is None for one in found.values()):
@@ -241,3 +243,65 @@ def test_a_graph_beside_another_load_is_bounded_where_it_is_alone() -> None:
     assert found["pre"].since_source_ns is None
     assert [found[n].since_source_ns for n in "abcd"] == [2, 8, 6, 11]
     assert found["d"].latest_ns == 3 + 5 + 11
+
+
+def two_stages(**more: object) -> tuple[System, Plan]:
+    """On one core, two ways beside each other and one task behind both; each way delays the other only once."""
+    tasks = [vertex("a", 2, ["cam"]), vertex("x", 6, ["a"]), vertex("y", 4, ["a"])]
+    tasks += [vertex("x2", 3, ["x"]), vertex("y2", 5, ["y"]), vertex("z", 1, ["x2", "y2"])]
+    paths = {"long": ("cam", "a", "y", "y2", "z"), "short": ("cam", "a", "x")}
+    chains = tuple(model.CauseEffectChain(name, path) for name, path in paths.items())
+    system, plan = planned([element(policy=EDF)], tasks, sensors=[camera(60, **more)])
+    return replace(system, chains=chains), plan
+
+
+def test_a_chain_through_a_graph_counts_what_delays_it_once() -> None:
+    system, plan = two_stages(jitter=2)
+    report = analyze(system, plan, methods=["dag_response_time"])
+    found = bounds_of(system, plan, [DAG_RESPONSE_TIME])
+    assert [one.bound.value_ns for one in found.values() if one.bound is not None] == [2, 15, 13, 12, 14, 1]
+    latencies = [chain.latency.value_ns for chain in report.modes[0].chains if chain.latency is not None]
+    assert latencies == [3 + 2 + 21, 3 + 2 + 17]
+    # One response after the other would be more than all the work that there is.
+    assert sum(found[n].bound.value_ns for n in ("a", "y", "y2", "z")) > 2 + 6 + 4 + 3 + 5 + 1
+
+
+def ways(system: System) -> list[tuple[str, ...]]:
+    """Paths from the source of a graph to its tasks, through messages that set off jobs."""
+    before = {t.name: [given.source for given in t.inputs] for t in system.tasks}
+
+    def to(name: str) -> list[tuple[str, ...]]:
+        return [(*way, name) for source in before.get(name, ()) for way in to(source)] or [(name,)]
+
+    return [way for task in system.tasks for way in to(task.name) if len(way) > 2]
+
+
+def test_no_chain_through_a_random_graph_is_longer_than_its_bounds() -> None:
+    rng = np.random.default_rng(92)
+    judged = shorter = 0
+    for seed in range(30):
+        system, plan = random_system(rng)
+        chains = tuple(model.CauseEffectChain(f"c{n}", way) for n, way in enumerate(ways(system)[:8]))
+        system = replace(system, chains=chains)
+        (mode,) = mode_loads(system, plan)
+        bounds = mode_bounds(mode, [DAG_RESPONSE_TIME])
+        responses = {one.task.name: one.bound.value_ns for one in bounds.values() if one.bound is not None}
+        results = [one for one in chain_results(mode, bounds) if one.latency is not None]
+        shorter += sum(
+            one.latency.value_ns < sum(responses.get(name, 0) for name in one.path) for one in results if one.latency
+        )
+        for run, execution in enumerate((Execution.WCET, Execution.PROFILE)):
+            samples = nominal_samples(system, 900, run)
+            simulation = Simulation(
+                lower(system, plan, samples, horizon_ns=900, execution=execution, seed=2 * seed + run)
+            )
+            simulation.run()
+            for one in results:
+                seen = measure_chain(simulation.trace(), one.path)
+                assert one.latency is not None
+                assert one.data_age is not None
+                assert seen.latency_ns.max(initial=0) <= one.latency.value_ns, (seed, one.path)
+                assert seen.data_age_ns.max(initial=0) <= one.data_age.value_ns, (seed, one.path)
+                judged += len(seen.latency_ns) > 0
+    assert judged > 100
+    assert shorter > 2

@@ -55,6 +55,7 @@ class _Open:
     """A segment while the path is followed. `least_ns`: least delay of the first task's arrivals behind its grid.
 
     `emptied`: a task that may publish without new data, because the queue that it takes it from may be empty.
+    `queued`: whether data waits in a queue that another task does not empty at once, so that it is behind its grid.
     """
 
     name: str
@@ -64,6 +65,7 @@ class _Open:
     least_ns: int = 0
     repeats: bool = False
     emptied: str | None = None
+    queued: bool = False
 
     def ended(self, to_next: Sequence[Term]) -> Segment:
         """The segment; `to_next`: terms until the next one reads, all terms for the last. Raises Unbounded."""
@@ -102,11 +104,12 @@ class Walk:
             if edge.role is Role.READ:
                 now.terms += self._delays.queued(number, sum_of(now.terms), now.gap_ns)
                 now.emptied = None if edge.required else self._rows[index].name
+                now.queued = True
             elif edge.role is Role.PAIRED:
                 now.terms += self._partners(index, now)
             else:
                 now.repeats = now.repeats or self._has_other_activations(number, edge)
-            now.terms.append(self._delays.response(index, number))
+            now.terms.append(self._within_graph(index, self._delays.response(index, number), now))
         segments.append(now.ended(now.terms))
         return segments
 
@@ -143,11 +146,23 @@ class Walk:
         """How long a message may wait for those that it is paired with."""
         streams = self._bounds[index].streams
         row = self._rows[index]
-        if len(streams) != 1 or not streams[0].stamped:
+        of_one_source = self._bounds[index].latest_ns is not None
+        if len(streams) != 1 or not (streams[0].stamped or of_one_source):
             raise Unbounded(f"task {row.name}: how long its inputs wait for each other is not known")
         latest_ns = streams[0].worst_ns + streams[0].stamp_lag_ns
         waited_ns = latest_ns - now.least_ns - sum_of(now.terms)
         return [Term(TermKind.PARTNER, waited_ns, row.name)] if waited_ns > 0 else []
+
+    def _within_graph(self, index: int, response: Term, now: _Open) -> Term:
+        """A response, or less where the graph of the task ends earlier: by how much later than all before it ends.
+
+        What delays one task of a graph does not delay the next ones once more.
+        """
+        one = self._bounds[index]
+        if one.latest_ns is None or len(one.streams) != 1 or now.queued:
+            return response
+        left_ns = one.latest_ns + one.streams[0].stamp_lag_ns - now.least_ns - sum_of(now.terms)
+        return replace(response, value_ns=max(0, min(response.value_ns, left_ns)))
 
     def _has_other_activations(self, number: int, edge: EdgeRow) -> bool:
         """Whether jobs of the reader of an edge are also made by other inputs, and then read this one again."""
