@@ -14,7 +14,7 @@ from rt_sched.analysis.chains.delays import Unbounded
 from rt_sched.analysis.chains.segments import Segment, segments_of
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
-from rt_sched.analysis.result import Bound, Quantity, TermKind
+from rt_sched.analysis.result import Bound, ChainResult, Quantity, TermKind, Verdict
 from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.lowering import Execution, lower, nominal_samples
 from rt_sched.model import Edge, EdgeKind, Input, Join, OnMessage
@@ -187,3 +187,26 @@ def test_a_waiting_producer_lets_the_reader_go_first() -> None:
     throttle = model.Budget(1, model.OverrunAction.THROTTLE)
     throttled = segments(with_task(made, "a", budget=throttle, budget_ns=3))[0]
     assert throttled.to_next_ns == throttled.delay_ns > 0
+
+
+def test_a_head_that_may_stay_away_leaves_the_latency() -> None:
+    made = chain_system([Node("a", 2, 20), Node("b", 1, None, "a"), Node("c", 1, 30, "b")], ("a", "b", "c"))
+    rare = with_task(made, "a", activation=model.Sporadic(20))
+
+    def judged(path: tuple[str, ...], **limits: int) -> ChainResult:
+        chain = replace(rare.chains[0], path=path, **limits)  # type: ignore[arg-type]
+        (mode,) = mode_loads(replace(rare, chains=(chain,)), make_plan(rare))
+        (result,) = chain_results(mode, mode_bounds(mode, METHODS))
+        return result
+
+    events = judged(("a", "b"), max_latency_ns=3)
+    assert events.reaction is None
+    assert events.latency is not None
+    assert events.data_age is not None
+    assert (events.latency.value_ns, events.data_age.value_ns, events.verdict) == (3, 3, Verdict.SCHEDULABLE)
+    looked_at = judged(("a", "b", "c"), max_reaction_ns=500, max_latency_ns=20)
+    assert looked_at.data_age is None
+    assert looked_at.verdict is Verdict.INCONCLUSIVE
+    assert looked_at.reason == ("the bound on latency exceeds its limit; reaction: task a has no largest separation")
+    with pytest.raises(Unbounded, match="a has no largest separation"):
+        segments(rare)

@@ -48,24 +48,34 @@ def chain_results(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> tuple[Chai
 def _result(mode: ModeLoad, bounds: Mapping[int, TaskBound], chain: model.CauseEffectChain) -> ChainResult:
     limits = chain_limits(mode.system, chain)
     try:
-        segments = segments_of(mode, bounds, chain.path)
+        segments = segments_of(mode, bounds, chain.path, unlimited=True)
     except Unbounded as none:
         verdict = Verdict.INCONCLUSIVE if limits else Verdict.SCHEDULABLE
         return ChainResult(chain.name, mode.name, chain.path, None, None, None, limits, verdict, str(none))
-    found = {quantity: chain_bound(segments, quantity) for quantity in Quantity}
-    over = [f"{quantity.value}" for quantity, limit_ns in limits if found[quantity].value_ns > limit_ns]
-    reason = f"the bound on {' and '.join(over)} exceeds its limit" if over else "all bounds are within their limits"
+    found = {quantity: chain_bound(segments, quantity) for quantity in Quantity if has_bound(segments, quantity)}
+    missing = [quantity.value for quantity, _ in limits if quantity not in found]
+    over = [one.value for one, limit_ns in limits if one in found and found[one].value_ns > limit_ns]
+    reasons = [f"the bound on {' and '.join(over)} exceeds its limit"] if over else []
+    if missing:
+        reasons.append(f"{' and '.join(missing)}: task {segments[0].name} has no largest separation")
     return ChainResult(
         chain.name,
         mode.name,
         chain.path,
-        found[Quantity.REACTION],
-        found[Quantity.LATENCY],
-        found[Quantity.DATA_AGE],
+        found.get(Quantity.REACTION),
+        found.get(Quantity.LATENCY),
+        found.get(Quantity.DATA_AGE),
         limits,
-        Verdict.INCONCLUSIVE if over else Verdict.SCHEDULABLE,
-        reason if limits else "it has no limits",
+        Verdict.INCONCLUSIVE if reasons else Verdict.SCHEDULABLE,
+        ("; ".join(reasons) or "all bounds are within their limits") if limits else "it has no limits",
     )
+
+
+def has_bound(segments: Sequence[Segment], quantity: Quantity) -> bool:
+    """Whether a chain whose head may stay away has a bound: on latency; on data age where nothing looks twice at it."""
+    if quantity is Quantity.LATENCY or not segments[0].unlimited:
+        return True
+    return quantity is Quantity.DATA_AGE and len(segments) == 1 and not segments[0].repeats
 
 
 def chain_limits(system: model.System, chain: model.CauseEffectChain) -> tuple[tuple[Quantity, int], ...]:

@@ -49,11 +49,16 @@ class Delays:
         """The clock of a device."""
         return next(one.clock for one in self._mode.system.devices if one.name == device)
 
+    def may_stay_away(self, index: int) -> bool:
+        """Whether a task has no largest distance of arrivals."""
+        activation = self._mode.system.tasks[index].activation
+        return isinstance(activation, model.Sporadic) and activation.max_separation_ns is None
+
     def gap_ns(self, index: int) -> int:
         """Largest distance of two arrivals of a task, those of its grid where messages activate it."""
-        row, task = self._rows[index], self._mode.system.tasks[index]
+        row = self._rows[index]
         if row.timed:
-            if isinstance(task.activation, model.Sporadic) and task.activation.max_separation_ns is None:
+            if self.may_stay_away(index):
                 raise Unbounded(f"task {row.name} has no largest separation: it may never read")
             return ceil_int(NS_PER_S / (row.rate_hz or Fraction(1))) + row.extra_separation_ns
         edges = self._mode.setup.edges

@@ -25,7 +25,8 @@ class Segment:
     `gap_ns`: largest distance of two reading instants. `terms`: of the delay from such an instant until the output of
     the last task is visible; `terms_to_next`: until the next segment surely reads it, less where that one is less
     urgent on the same core. `grid`: the instants of a clock-driven task without jitter of its arrivals, else None.
-    `repeats`: whether jobs that something else activates publish what was read last once more.
+    `repeats`: whether jobs that something else activates publish what was read last once more. `unlimited`: no largest
+    distance exists, `gap_ns` is 0.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Segment:
     terms_to_next: tuple[Term, ...]
     grid: Grid | None = None
     repeats: bool = False
+    unlimited: bool = False
 
     @property
     def delay_ns(self) -> int:
@@ -65,18 +67,23 @@ class _Open:
     least_ns: int = 0
     repeats: bool = False
     emptied: str | None = None
+    unlimited: bool = False
     queued: bool = False
 
     def ended(self, to_next: Sequence[Term]) -> Segment:
         """The segment; `to_next`: terms until the next one reads, all terms for the last. Raises Unbounded."""
         if self.emptied is not None and to_next is not self.terms:
             raise Unbounded(f"task {self.emptied} may publish without new data, over what was not read yet")
-        return Segment(self.name, self.gap_ns, tuple(self.terms), tuple(to_next), self.grid, self.repeats)
+        return Segment(
+            self.name, self.gap_ns, tuple(self.terms), tuple(to_next), self.grid, self.repeats, self.unlimited
+        )
 
 
-def segments_of(mode: ModeLoad, bounds: Mapping[int, TaskBound], path: Sequence[str]) -> list[Segment]:
-    """The segments of the chain `path` in order. Raises Unbounded."""
-    return Walk(mode, bounds).along(path)
+def segments_of(
+    mode: ModeLoad, bounds: Mapping[int, TaskBound], path: Sequence[str], *, unlimited: bool = False
+) -> list[Segment]:
+    """The segments of the chain `path` in order, as `Walk.along` gives them. Raises Unbounded."""
+    return Walk(mode, bounds).along(path, unlimited=unlimited)
 
 
 class Walk:
@@ -89,10 +96,12 @@ class Walk:
         self._sensor_of = {name: index for index, name in enumerate(mode.setup.sensors)}
         self._delays = Delays(mode, bounds)
 
-    def along(self, path: Sequence[str]) -> list[Segment]:
-        """Segments of a path from a sensor or timed task. Raises Unbounded."""
+    def along(self, path: Sequence[str], *, unlimited: bool = False) -> list[Segment]:
+        """Segments of a path from a sensor or timed task. Raises Unbounded; with `unlimited` not for a first task that
+        has no largest separation.
+        """
         segments: list[Segment] = []
-        now = self._first(path[0])
+        now = self._first(path[0], unlimited=unlimited)
         for source, target in pairwise(path):
             index = self._task_of[target]
             number, edge = self._delays.edge(source, target)
@@ -113,10 +122,13 @@ class Walk:
         segments.append(now.ended(now.terms))
         return segments
 
-    def _first(self, name: str) -> _Open:
+    def _first(self, name: str, *, unlimited: bool) -> _Open:
         """The begin of the first segment of a path from `name`."""
         if name not in self._sensor_of:
-            return self._begin(self._task_of[name])
+            index = self._task_of[name]
+            if unlimited and self._delays.may_stay_away(index):
+                return _Open(name, 0, None, [self._delays.response(index)], unlimited=True)
+            return self._begin(index)
         sensor = self._mode.system.sensors[self._sensor_of[name]]
         latency_ns = sensor.latency_ns + sensor.jitter_ns
         terms = [Term(TermKind.SENSOR, latency_ns, sensor.name)] if latency_ns else []
