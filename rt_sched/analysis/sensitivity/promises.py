@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rt_sched.analysis.chains.bounds import chain_bound, chain_limits
 from rt_sched.analysis.chains.segments import Segment, Unbounded, Walk
+from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import Method
 from rt_sched.analysis.result import Bound, Quantity
@@ -58,7 +59,7 @@ class Promises:
         if self.broken_now is not None:
             return None
         for load, before in zip(mode.loads, self._mode.loads, strict=True):
-            if load is before or load == before:
+            if load is before or load == before or self._rests_on_others(load):
                 continue
             arrivals = {task.index: self.bounds[task.index].streams for task in load.tasks}
             given = replace(
@@ -68,6 +69,11 @@ class Promises:
             if late is not None:
                 return late
         return None
+
+    def _rests_on_others(self, load: ProcessorLoad) -> bool:
+        """Whether bounds know more than the processor and its arrivals: a task graph, or how often others spin."""
+        graph = len(load.tasks) > 1 and any(self.bounds[t.index].since_source_ns is not None for t in load.tasks)
+        return graph or any(task.spin_ns for task in load.tasks)
 
     def _broken_chain(self, mode: ModeLoad, bounds: Mapping[int, TaskBound], as_declared: bool) -> str | None:
         walk = Walk(mode, bounds) if self.chains else None
