@@ -90,10 +90,10 @@ def _kept(partial: Path, digest: str) -> dict[tuple[int, int], dict[str, Any]]:
     return {tuple(line["block"][k] for k in _KEY): line["block"] for line in lines if line["sources"] == digest}
 
 
-def arguments_of(description: str | None, result: Path) -> argparse.Namespace:
-    """What both scripts take; `partial`: where blocks are kept."""
+def arguments_of(description: str | None, result: Path, systems: int = 100_000) -> argparse.Namespace:
+    """What the scripts take; `partial`: where blocks are kept."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--systems", type=int, default=100_000)
+    parser.add_argument("--systems", type=int, default=systems)
     parser.add_argument("--first", type=int, default=0, help="seed of the first system")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time")
     parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -15,14 +15,14 @@ from rt_sched.analysis.analyze import analyze
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import TaskResult, Verdict
-from rt_sched.analysis.system.engine import mode_bounds
+from rt_sched.analysis.system.engine import TaskBound, mode_bounds
 from rt_sched.lowering import check_plan, lower
 from rt_sched.lowering.machine_input import MachineInput, TaskRow
 from rt_sched.lowering.nominal_samples import nominal_samples
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.model import ModeChange, Sporadic, System
 from rt_sched.sim import Simulation
-from rt_sched.trace.records import JobStatus
+from rt_sched.trace.records import JobStatus, Trace
 
 _JOBS = 150
 
@@ -48,16 +48,18 @@ def check(seed: int, runs: int = 4, *, verdicts: bool = True) -> Outcome:
     for number, mode in enumerate(mode_loads(system, plan)):
         seen, missed = [0] * len(system.tasks), [False] * len(system.tasks)
         for given in _legal_runs(mode, rng, runs):
-            _observe(given, seen, missed)
+            observe(given, seen, missed)
         if report is not None:
             _check_verdicts(f"system {seed}", system, report.modes[number].tasks, seen, missed, outcome)
-        _check_bounds(f"system {seed}", mode, seen, outcome)
+        check_bounds(f"system {seed}", mode, seen, outcome)
     return outcome
 
 
-def _check_bounds(who: str, mode: ModeLoad, seen: Sequence[int], outcome: Outcome) -> None:
-    """Every method by itself, on the arrivals that follow from the best bounds."""
-    found = mode_bounds(mode, METHODS)
+def check_bounds(
+    who: str, mode: ModeLoad, seen: Sequence[int], outcome: Outcome, found: Mapping[int, TaskBound] | None = None
+) -> None:
+    """Every method by itself, on the arrivals that follow from the best bounds, which `found` may give."""
+    found = mode_bounds(mode, METHODS) if found is None else found
     for load in mode.loads:
         present = replace(load, tasks=tuple(found[t.index].task for t in load.tasks if found[t.index].task.streams))
         if any(found[t.index].lost for t in load.tasks) or not present.tasks:
@@ -99,11 +101,12 @@ def _check_verdicts(
             outcome.violations.append(f"{who}: {result.task} took {response_ns} ns, {says}")
 
 
-def _observe(given: MachineInput, seen: list[int], missed: list[bool]) -> None:
+def observe(given: MachineInput, seen: list[int], missed: list[bool]) -> Trace:
     """Raise `seen` to the responses of a run; a job that does not end counts as long as it was seen."""
     simulation = Simulation(given)
     simulation.run()
-    jobs = simulation.trace().jobs
+    trace = simulation.trace()
+    jobs = trace.jobs
     judged = (jobs.status == JobStatus.COMPLETED) | (jobs.status == JobStatus.UNFINISHED)
     end = np.where(jobs.finish_ns >= 0, jobs.finish_ns, given.horizon_ns)
     for index in range(len(seen)):
@@ -111,6 +114,7 @@ def _observe(given: MachineInput, seen: list[int], missed: list[bool]) -> None:
         seen[index] = max(seen[index], int((end - jobs.arrival_ns)[mine].max(initial=0)))
         late = mine & (end > jobs.deadline_ns) & (jobs.deadline_ns <= given.horizon_ns)
         missed[index] = missed[index] or bool(late.any())
+    return trace
 
 
 def _legal_runs(mode: ModeLoad, rng: random.Random, runs: int) -> Iterator[MachineInput]:
@@ -136,13 +140,13 @@ def _legal_runs(mode: ModeLoad, rng: random.Random, runs: int) -> Iterator[Machi
         )
         gap = max((task.separation_ns for task in system.tasks), default=1)
         tasks = tuple(
-            _adversarial(rng, row, first and isinstance(task.activation, Sporadic), run, gap, horizon_ns)
+            adversarial(rng, row, first and isinstance(task.activation, Sporadic), run, gap, horizon_ns)
             for row, task in zip(given.tasks, system.tasks, strict=True)
         )
         yield replace(given, tasks=tasks)
 
 
-def _adversarial(rng: random.Random, row: TaskRow, sporadic: bool, run: int, gap_ns: int, horizon_ns: int) -> TaskRow:
+def adversarial(rng: random.Random, row: TaskRow, sporadic: bool, run: int, gap_ns: int, horizon_ns: int) -> TaskRow:
     quantiles = (row.demand_ns,) if isinstance(row.demand_ns, int) else row.demand_ns
     shortest_ns, longest_ns = quantiles[0], quantiles[-1]
     if run % 2:

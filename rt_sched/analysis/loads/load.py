@@ -11,16 +11,32 @@ from rt_sched.trace.setup import ProcessorRow
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """Where arrivals lie towards others that go back to the same instants.
+
+    `origin`: what makes these instants; streams with equal origins belong together. `offset_ns`: from instant k to the
+    earliest arrival k. `rate_hz`: of the instants, exact, where they come as if for ever; None where they are only
+    known to be at least a period apart.
+    """
+
+    origin: str
+    offset_ns: int
+    rate_hz: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
     """Arrivals that lie up to `jitter_ns` behind the points of a grid whose points are at least `period_ns` apart.
 
     At most ceil((length + jitter_ns) / period_ns) of them fall into a half-open interval of this length. A `curve`,
-    where given, says how many do instead; `period_ns` is then their mean separation, rounded down.
+    where given, says how many do instead; `period_ns` is then their mean separation, rounded down. `phase`: where
+    known, what the points of the grid are, so that all that arrives behind them is known relative to each other.
     """
 
     period_ns: int
     jitter_ns: int = 0
     curve: ArrivalCurve | None = None
+    phase: Phase | None = None
 
     @property
     def rate(self) -> Fraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from rt_sched.analysis.loads.load import ProcessorLoad
+from rt_sched.analysis.loads.load import Phase, ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
     NO_SUSPENSION,
@@ -33,17 +33,28 @@ from rt_sched.model import Policy
 from rt_sched.units import NS_PER_S
 
 NAME = "offset_response_time"
-SOURCE = "Palencia, Gonzalez Harbour 1998 (static offsets, jitter); Tindell 1994 (most work of any phase)"
+SOURCE = "Palencia, Gonzalez Harbour 1998 (static and dynamic offsets, jitter); Tindell 1994 (most work of any phase)"
 
 #: More rows than this take too long: each is looked at in every phase of its transaction.
 _MOST_ROWS = 64
 _INSTEAD = "fp_response_time"
 
+
+def _phase(row: Row) -> Phase | None:
+    """Where the arrivals of a stream lie: as the system knows, else as the task itself says."""
+    task = row.task
+    if row.stream.phase is not None or task.offset_ns is None or task.rate_hz is None:
+        return row.stream.phase
+    return Phase("", task.offset_ns, task.rate_hz)
+
+
+def _origins(load: ProcessorLoad) -> list[str]:
+    return [phase.origin for row in rows_of(load) if (phase := _phase(row)) is not None]
+
+
 OFFSETS = Need(
     lambda load: (
-        None
-        if sum(task.offset_ns is not None and task.rate_hz is not None for task in load.tasks) > 1
-        else "no two tasks have known offsets"
+        None if len(known := _origins(load)) > len(set(known)) else "no two tasks have known offsets towards each other"
     ),
     _INSTEAD,
     purpose=True,
@@ -79,10 +90,11 @@ def _respond(load: ProcessorLoad) -> list[Found]:
 def _offset_task(row: Row, region_ns: int) -> OffsetTask:
     task = row.task
     period_ns, offset_ns = Fraction(row.stream.period_ns), None
-    if task.offset_ns is not None and task.rate_hz is not None:
-        exact_ns = NS_PER_S / task.rate_hz
+    phase = _phase(row)
+    if phase is not None:
+        exact_ns = period_ns if phase.rate_hz is None else NS_PER_S / phase.rate_hz
         if exact_ns.denominator <= FINEST:
-            period_ns, offset_ns = exact_ns, task.offset_ns
+            period_ns, offset_ns = exact_ns, phase.offset_ns
     locks_ns = 0 if task.blocking is None else task.blocking.total_ns
     return OffsetTask(
         period_ns,
@@ -93,6 +105,8 @@ def _offset_task(row: Row, region_ns: int) -> OffsetTask:
         task.release_jitter_ns,
         locks_ns + region_ns,
         task.last_region_ns,
+        "" if phase is None else phase.origin,
+        phase is None or phase.rate_hz is not None,
     )
 
 

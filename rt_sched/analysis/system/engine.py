@@ -2,7 +2,7 @@
 
 Arrivals of message-activated tasks follow from the responses of their predecessors and the other way round. Beginning
 with no delay, both only grow, so the least fixed point is reached from below; what has not settled after
-`MOST_ROUNDS`, or lies beyond the horizon, has no bound (Tindell, Clark 1994).
+`MOST_ROUNDS`, or lies beyond the horizon, has no bound, nor has what that delays (Tindell, Clark 1994).
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ from rt_sched.analysis.theory.fixed_points import HORIZON_NS
 MOST_ROUNDS = 150
 #: How often spins are counted anew, with the responses that the last count gave.
 SPIN_ROUNDS = 2
+#: Arrivals that are later than this, in periods, and still come later after a round for each processor have no bound:
+#: by then all has settled that does not depend on itself, and what does hardly ever settles so late.
+MOST_PERIODS_LATE = 1000
+_RUNS_AWAY = f"arrivals came later with every round, and more than {MOST_PERIODS_LATE} periods late"
+_UNSETTLED = f"arrivals had not settled after {MOST_ROUNDS} rounds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +88,26 @@ def _settled_bounds(mode: ModeLoad, methods: Sequence[Method], memory: Known) ->
     arrivals: dict[int, Streams] = {}
     found: dict[int, TaskBound] = {}
     outputs: dict[int, Streams] = dict.fromkeys(processor_of, ())
-    for _ in range(MOST_ROUNDS):
+    given_up: dict[int, Streams] = {}
+    for number in range(MOST_ROUNDS + 2 * len(processor_of)):
         wanted = {
             task.index: activations(mode, sensors, outputs, task.index, one_source=task.index in joins)
             if task.message_activated
-            else clock_stream(task)
+            else clock_stream(task, load.processor.device)
             for load in mode.loads
             for task in load.tasks
-        }
+        } | given_up
         moved = {index for index in wanted if wanted[index] != arrivals.get(index)}
         if not moved:
             return found
+        # What has no bound once will not get one from arrivals that only come later.
+        given_up |= {index: wanted[index] for index in moved if isinstance(wanted[index], str)}
+        if number > len(mode.loads):
+            given_up |= {index: _RUNS_AWAY for index in moved if index not in given_up and _runs_away(wanted[index])}
+            wanted |= given_up
+        if number >= MOST_ROUNDS:
+            given_up |= {index: _UNSETTLED for index in moved if index not in given_up}
+            wanted |= given_up
         arrivals = wanted
         changed = {processor_of[index] for index in moved}
         changed |= {n for n, shape in shapes.items() if not isinstance(shape, str) and shape.entry in moved}
@@ -108,10 +122,11 @@ def _settled_bounds(mode: ModeLoad, methods: Sequence[Method], memory: Known) ->
                 one = replace(kept, latest_ns=latest_end_ns(shape, kept.since_source_ns, arrivals))
                 found[one.task.index] = one
                 outputs[one.task.index] = _output(mode, one, arrivals[one.task.index])
-    return {
-        index: replace(one, bound=None, reason=f"arrivals had not settled after {MOST_ROUNDS} rounds")
-        for index, one in found.items()
-    }
+    return {index: replace(one, bound=None, reason=_UNSETTLED) for index, one in found.items()}
+
+
+def _runs_away(streams: Streams) -> bool:
+    return not isinstance(streams, str) and any(one.jitter_ns > MOST_PERIODS_LATE * one.period_ns for one in streams)
 
 
 def loads_with_arrivals(mode: ModeLoad, methods: Sequence[Method]) -> tuple[ProcessorLoad, ...]:

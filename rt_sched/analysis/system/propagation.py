@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from rt_sched import model
-from rt_sched.analysis.loads.load import LoadTask, Stream
+from rt_sched.analysis.loads.load import LoadTask, Phase, Stream
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.theory.fifo import fifo_response_times
 from rt_sched.analysis.theory.fixed_points import NotConverged, Timing
@@ -26,7 +26,8 @@ class MessageStream:
     """Messages that become visible between `best_ns` and `worst_ns` after the points of a grid.
 
     Points are at least `period_ns` apart. `stamped`: whether the capture stamp of a message is its point, or at most
-    `stamp_lag_ns` before it.
+    `stamp_lag_ns` before it. `origin`: what makes the points; they lie `shift_ns` behind its instants, which are known
+    exactly where `rate_hz` is given.
     """
 
     period_ns: int
@@ -34,6 +35,9 @@ class MessageStream:
     worst_ns: int
     stamped: bool
     stamp_lag_ns: int = 0
+    origin: str = ""
+    shift_ns: int = 0
+    rate_hz: Fraction | None = None
 
     @property
     def jitter_ns(self) -> int:
@@ -58,7 +62,8 @@ def sensor_streams(system: model.System) -> list[MessageStream]:
         least_ns = max(0, sensor.latency_ns - sensor.jitter_ns) - lag_ns
         period_ns = max(1, floor_int(NS_PER_S / rate_hz))
         most_ns = sensor.latency_ns + sensor.jitter_ns
-        streams.append(MessageStream(period_ns, least_ns, most_ns, stamped=True, stamp_lag_ns=lag_ns))
+        origin = f"sensor {sensor.name}"
+        streams.append(MessageStream(period_ns, least_ns, most_ns, stamped=True, stamp_lag_ns=lag_ns, origin=origin))
     return streams
 
 
@@ -68,9 +73,16 @@ def sensor_gap_ns(sensor: model.Sensor) -> int:
     return period_ns + 2 * sensor.capture_jitter_ns
 
 
-def clock_stream(task: LoadTask) -> tuple[MessageStream, ...]:
-    """The arrivals of a timed task."""
-    return tuple(MessageStream(stream.period_ns, 0, 0, stamped=False) for stream in task.streams)
+def clock_stream(task: LoadTask, device: str) -> tuple[MessageStream, ...]:
+    """The arrivals of a timed task of a device: on its clock, or known only relative to each other."""
+    if task.offset_ns is not None and task.rate_hz is not None:
+        origin, shift_ns, rate_hz = f"clock {device}", task.offset_ns, task.rate_hz
+    else:
+        origin, shift_ns, rate_hz = f"task {task.name}", 0, None
+    return tuple(
+        MessageStream(stream.period_ns, 0, 0, stamped=False, origin=origin, shift_ns=shift_ns, rate_hz=rate_hz)
+        for stream in task.streams
+    )
 
 
 def activations(
@@ -129,9 +141,8 @@ def _joined(inputs: Sequence[MessageStream], tolerance_ns: int) -> MessageStream
     lag_ns = reference.stamp_lag_ns + tolerance_ns
     best_ns = max([reference.best_ns, *(stream.best_ns - lag_ns for stream in others)])
     worst_ns = max([reference.worst_ns, *(s.worst_ns + tolerance_ns + s.stamp_lag_ns for s in others)])
-    return MessageStream(
-        reference.period_ns, best_ns, worst_ns, stamped=True, stamp_lag_ns=lag_ns if others else reference.stamp_lag_ns
-    )
+    stamp_lag_ns = lag_ns if others else reference.stamp_lag_ns
+    return replace(reference, best_ns=best_ns, worst_ns=worst_ns, stamp_lag_ns=stamp_lag_ns)
 
 
 def _source(edge: EdgeRow, sensors: Sequence[MessageStream], outputs: Mapping[int, Streams]) -> Streams:
@@ -171,4 +182,11 @@ def _over_link(
 
 def as_arrivals(streams: Sequence[MessageStream]) -> tuple[Stream, ...]:
     """The streams as one processor counts them."""
-    return tuple(Stream(stream.period_ns, stream.jitter_ns) for stream in streams)
+    return tuple(
+        Stream(
+            stream.period_ns,
+            stream.jitter_ns,
+            phase=Phase(stream.origin, stream.shift_ns + stream.best_ns, stream.rate_hz) if stream.origin else None,
+        )
+        for stream in streams
+    )

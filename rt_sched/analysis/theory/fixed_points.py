@@ -80,8 +80,11 @@ def fixed_point_within(right_side: Callable[[int], int], start_ns: int, limit_ns
 
 def busy_period_ns(tasks: Sequence[Timing], blocking_ns: int = 0) -> int:
     """Length of the longest busy period of all `tasks`; raises NotConverged when it does not end."""
-    if utilisation(tasks) > 1:
+    load = utilisation(tasks)
+    if load > 1:
         raise NotConverged("the load exceeds 1, so the busy period does not end")
+    if load == 1 and (blocking_ns > 0 or any(task.jitter_ns > 0 for task in tasks)):
+        raise NotConverged("the load is 1 and something jitters or blocks, so the busy period does not end")
     return least_fixed_point(
         lambda window_ns: blocking_ns + sum(task.releases(window_ns) * task.wcet_ns for task in tasks),
         blocking_ns + sum(task.wcet_ns for task in tasks),

@@ -5,6 +5,11 @@ transaction repeat together after its cycle. Its work in a busy period is greate
 is released at the begin of that, as late as its jitter allows (Palencia, Gonzalez Harbour 1998): these phases are
 tried. For the transaction of the task at stake each phase has a busy period of its own; of every other transaction
 the most that any phase asks of a window is taken, which is the approximate analysis of Tindell 1994.
+
+Where tasks go back to the same events, an offset is the least delay behind an event and the jitter is what the delay
+may be longer, both of which follow from the responses of the tasks before (dynamic offsets, same source). Events that
+are only known to be at least a period apart make no cycle: what arrives behind the event that is aligned is counted
+where it is, and what arrives behind earlier and later events wherever it hurts most.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ MOST_PHASES = 64
 #: Finest grid of a transaction, in parts of a nanosecond.
 FINEST = 10**6
 #: Jobs of one busy period, and steps to one of its windows, that are followed.
-MOST_JOBS, _MOST_STEPS = 1000, 10_000
+MOST_JOBS, _MOST_STEPS = 200, 10_000
 #: Longest time, in parts of the grid, that is followed.
 _LIMIT = 2**61
 
@@ -37,6 +42,8 @@ class OffsetTask:
     period apart. `jitter_ns`: from an arrival, or a point of the grid of arrivals that jitter themselves, to the
     release; `release_jitter_ns`: the part of it that a response contains. `level`: 0 is the most urgent, equal ones
     delay each other. `blocking_ns`: by less urgent tasks; `last_region_ns`: final part of a job that nobody preempts.
+    `origin`: only tasks with equal ones belong together. `recurrent`: the events behind arrivals come as if for ever
+    at multiples of the period; else they are at least that far apart, and it is whole and the same for an origin.
     """
 
     period_ns: Fraction
@@ -47,6 +54,8 @@ class OffsetTask:
     release_jitter_ns: int = 0
     blocking_ns: int = 0
     last_region_ns: int = 1
+    origin: str = ""
+    recurrent: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,13 @@ class _Transaction:
         ]
         return np.array(rows, np.int64).reshape(len(rows), len(self._periods))
 
+    def earliest_arrivals(self, first: Int64s, place: int) -> Int64s:
+        """int64[phases]: the earliest arrival of a member that can be released in the busy period."""
+        mine = first[:, place]
+        period = self.period[place]
+        earliest: Int64s = mine - (self.jitter[place] + mine) // period * period
+        return earliest
+
     def jobs(self, first: Int64s, window_ns: Int64s) -> Int64s:
         """Jobs of every member that can be released from the begin on and arrive before the end of the window;
         `window_ns` int64[...] and `first` int64[..., members] may be broadcast against each other.
@@ -110,6 +126,36 @@ class _Transaction:
         return np.maximum(before + after, 0)
 
 
+class _Events(_Transaction):
+    """Tasks that go back to the same events, which are at least a period apart.
+
+    Its phases are those in which a member is released at the begin, as late as it can be; `first` are then the arrivals
+    of all members behind the same event.
+    """
+
+    def first_arrivals(self, aligned: Sequence[int]) -> Int64s:
+        """int64[phases, members]: arrivals behind the event of the member that is aligned."""
+        begins = sorted({self._offsets[own] + self._jitters[own] for own in aligned})
+        return np.array([[offset - begin for offset in self._offsets] for begin in begins], np.int64)
+
+    def earliest_arrivals(self, first: Int64s, place: int) -> Int64s:
+        """int64[phases]: behind an earlier event if one can still matter, behind that of the phase, or a later one."""
+        mine, period, jitter = first[:, place], self.period[place], self.jitter[place]
+        same = np.where(mine >= -jitter, mine, np.maximum(mine + period, -jitter))
+        earliest: Int64s = np.where(mine - period >= -jitter, -jitter, same)
+        return earliest
+
+    def jobs(self, first: Int64s, window_ns: Int64s) -> Int64s:
+        """As of any transaction; never more than a window of this length can hold of one member."""
+        window = window_ns[..., None]
+        same = (first >= -self.jitter) & (first < window)
+        later = -((np.maximum(first + self.period, -self.jitter) - window) // self.period)
+        earlier = (np.minimum(first - self.period, window - 1) + self.jitter) // self.period + 1
+        most = -(-(window + self.jitter) // self.period)
+        counted: Int64s = np.minimum(same + np.maximum(later, 0) + np.maximum(earlier, 0), np.maximum(most, 0))
+        return counted
+
+
 def transactions_of(tasks: Sequence[OffsetTask], most_phases: int = MOST_PHASES) -> list[list[int]]:
     """Positions of tasks that are looked at together: those with offsets, as long as their phases are not too many."""
     alone = [[place] for place, task in enumerate(tasks) if task.offset_ns is None]
@@ -117,12 +163,17 @@ def transactions_of(tasks: Sequence[OffsetTask], most_phases: int = MOST_PHASES)
     known = [place for place, task in enumerate(tasks) if task.offset_ns is not None]
     for place in sorted(known, key=lambda place: (tasks[place].period_ns, place)):
         for group in groups:
-            if _repeat_soon([tasks[other].period_ns for other in (*group, place)], most_phases):
+            same = _kind(tasks[group[0]]) == _kind(tasks[place])
+            if same and _repeat_soon([tasks[other].period_ns for other in (*group, place)], most_phases):
                 group.append(place)
                 break
         else:
             groups.append([place])
     return [*alone, *groups]
+
+
+def _kind(task: OffsetTask) -> tuple[str, bool]:
+    return task.origin, task.recurrent
 
 
 def _repeat_soon(periods: Sequence[Fraction], most_phases: int) -> bool:
@@ -154,7 +205,8 @@ class _Analysis:
             urgent = [(place, tasks[place]) for place in group if tasks[place].level <= mine.level]
             if not urgent:
                 continue
-            transaction = _Transaction(urgent)
+            kind = _Transaction if tasks[group[0]].recurrent else _Events
+            transaction = kind(urgent)
             first = transaction.first_arrivals(range(len(urgent)))
             if own in group:
                 self._mine, self._first = transaction, first
@@ -170,13 +222,10 @@ class _Analysis:
             return None
         mine, own = self._mine, self._tasks[self._own]
         period, scale = int(mine.period[self._place]), mine.scale
-        jitter = int(mine.jitter[self._place])
-        first = self._first[:, self._place]
-        # The earliest arrival of the task that can be released in the busy period.
-        earliest = first - (jitter + first) // period * period
+        earliest = mine.earliest_arrivals(self._first, self._place)
         length_ns = self._settle(own.blocking_ns + own.cost_ns, None)
         best: tuple[int, int, int, int, int] | None = None
-        job, window_ns = 0, np.zeros(len(first), np.int64)
+        job, window_ns = 0, np.zeros(len(earliest), np.int64)
         while True:
             arrival = earliest + job * period
             open_ = arrival < length_ns * scale
