@@ -64,7 +64,8 @@ def analyze(
         ),
     ] = None,
     margins: Annotated[
-        bool, typer.Option("--margins", help="Also by how much each task, and all together, may execute longer.")
+        bool,
+        typer.Option("--margins", help="Also by how much execution times, frequencies and sensor rates may change."),
     ] = False,
     faults: Annotated[
         str | None,

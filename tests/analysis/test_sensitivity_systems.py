@@ -15,6 +15,8 @@ from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import ModeResult, Quantity, Verdict
 from rt_sched.analysis.sensitivity import MILLION, Sensitivity, sensitivity
+from rt_sched.analysis.sensitivity.promises import Promises
+from rt_sched.analysis.sensitivity.rates import rate_groups, rate_margin
 from rt_sched.planner import make_plan
 
 US, MS = 10**3, 10**6
@@ -279,7 +281,22 @@ def test_a_rate_that_others_are_paired_with_has_no_margin() -> None:
         deadline_ns=300 * MS,
     )
     tasks = tuple(paired if task is cluster else task for task in system.tasks)
-    rows = {one.name: one for one in margins(replace(system, tasks=tasks)).rates}
-    for one in rows.values():
+    (mode,) = mode_loads(replace(system, tasks=tasks), make_plan(system))
+    promises = Promises(mode, METHODS)
+    for name, sensors in rate_groups(mode):
+        one = rate_margin(mode, promises, name, sensors)
         assert one.scaling_ppm is None
         assert one.reason == "cluster pairs its messages with those of others"
+
+
+def test_a_limit_on_the_disparity_of_inputs_is_kept() -> None:
+    system = declared(90, 200)
+    other = model.Input("other", "right", None, model.Edge(model.EdgeKind.LATEST), required=False)
+    pre = replace(system.tasks[0], inputs=(*system.tasks[0].inputs, other))
+    free = replace(system, tasks=(pre, *system.tasks[1:]))
+    (row,) = [one for one in analysed(free).disparities if one.task == "pre_left"]
+    assert row.bound is not None
+    for limit_ns, broken in ((row.bound.value_ns, None), (row.bound.value_ns - 1, "disparity limit of pre_left")):
+        limited = replace(system, tasks=(replace(pre, max_disparity_ns=limit_ns), *system.tasks[1:]))
+        assert margins(limited).broken == broken
+        assert kept(analysed(limited)) is (broken is None)

@@ -27,6 +27,46 @@ def test_margins_are_told_beside_the_bounds(cli, tmp_path):
     assert "300.0 %" in shown
 
 
+CHAIN = """
+rt_sched: 1
+name: chain
+devices:
+  ecu:
+    processing_elements:
+      cpu: {kind: cpu, frequency: 1GHz, operating_points: [{frequency: 400MHz}, {frequency: 600MHz}, {frequency: 1GHz}]}
+sensors: {cam: {kind: camera, rate: 20Hz, latency: 5ms, attached_to: ecu, topic: "/cam/*"}}
+tasks:
+  see: {runs_on: ecu.cpu, inputs: {image: cam}, execution: {wcet: 10ms}, deadline: 25ms}
+chains: {look: {path: [cam, see], max_latency: 25ms}}
+"""
+
+
+def test_margins_of_chains_frequencies_and_rates(cli, tmp_path):
+    path = tmp_path / "chain.yaml"
+    path.write_text(CHAIN)
+    ended = cli("analyze", path, "--margins", "--json", "-o", "out.json")
+    (mode,) = ended.document["margins"]
+    # After 5 ms on the way, 20 ms are left of the limit: half the frequency, or twice the work.
+    (task,), (chain,), (element,), (rate,) = (mode[key] for key in ("tasks", "chains", "frequencies", "rates"))
+    assert (task["margin_ns"], task["limited_by"]) == (10_000_000, "latency limit of look")
+    assert chain["limits"] == [
+        {"quantity": "latency", "bound_ns": 15_000_000, "limit_ns": 25_000_000, "margin_ns": 10_000_000}
+    ]
+    assert (chain["scaling_ppm"], chain["limited_by"]) == (2_000_000, "latency limit of look")
+    assert (element["pe"], element["frequency_hz"]) == ("ecu.cpu", 10**9)
+    assert (element["smallest_hz"], element["smallest_operating_point_hz"]) == (500_000_000, 600_000_000)
+    # Jobs may follow each other every 10 ms.
+    assert (rate["name"], rate["rate_hz"], rate["largest_rate_hz"]) == ("cam", "20", "100")
+    assert rate["scaling_ppm"] == 5_000_000
+    shown = cli("analyze", path, "--margins").out
+    for line in (
+        "look – 10.000 – 100.0 % latency limit of look",
+        "ecu.cpu 1000.000 500.000 600.000 latency limit of look",
+    ):
+        assert line in " ".join(shown.split())
+    assert "cam 20.000 100.000 +400.0 %" in " ".join(shown.split())
+
+
 def test_a_system_that_misses_has_no_margins(cli, tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text(SYSTEM.replace("WCET", "30ms"))

@@ -49,7 +49,7 @@ def sensitivity(
 ) -> Sensitivity:
     """By how much tasks, chains, frequencies and sensor rates may change, one at a time, over all processors together.
 
-    A margin keeps every promise: all deadlines and all chain limits. Searches by bisection, which is right because
+    A margin keeps every promise: all deadlines and all limits. Searches by bisection, which is right because
     bounds only grow with execution times and with arrivals: the methods are sustainable (Baruah, Burns 2006), and so
     are the propagation of jitter and the sums of chains. `progress` is told how many searches are done.
     """

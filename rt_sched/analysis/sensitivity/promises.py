@@ -1,4 +1,4 @@
-"""What is proven of a mode: every deadline and every chain limit; and what a change of it breaks first."""
+"""What is proven of a mode: every deadline and every limit; and what a change of it breaks first."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rt_sched.analysis.chains.bounds import chain_bound, chain_limits
-from rt_sched.analysis.chains.segments import Segment, Unbounded, Walk
+from rt_sched.analysis.chains.delays import Unbounded
+from rt_sched.analysis.chains.disparity import disparity_results
+from rt_sched.analysis.chains.segments import Segment, Walk
 from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import Method
-from rt_sched.analysis.result import Bound, Quantity
+from rt_sched.analysis.result import Bound, Quantity, Verdict
 from rt_sched.analysis.system.engine import Known, TaskBound, mode_bounds, processor_bounds
 from rt_sched.analysis.system.propagation import as_arrivals
 from rt_sched.model import CauseEffectChain
@@ -18,7 +20,7 @@ from rt_sched.trace.setup import OverrunAction, TaskRow
 
 
 class Promises:
-    """The deadlines of all tasks and the limits of all chains of one mode, to be kept by whatever it is changed into.
+    """The deadlines, and the limits on chains and on time disparities, of one mode: to be kept when it changes.
 
     A promise counts as kept when a bound proves it; tests of a whole processor are not asked. Tasks and edges of a
     changed mode are those of the mode itself.
@@ -31,6 +33,7 @@ class Promises:
         absent = {task.name for task, here in zip(mode.system.tasks, mode.active, strict=True) if not here}
         chains = [(chain, chain_limits(mode.system, chain)) for chain in mode.system.chains]
         self.chains = {chain: limits for chain, limits in chains if limits and not absent.intersection(chain.path)}
+        self._limits_disparity = any(task.max_disparity_ns is not None for task in mode.system.tasks)
         self.bounds = mode_bounds(mode, methods, self._known)
         walk = Walk(mode, self.bounds)
         self._declared = {chain.name: _segments(walk, chain) for chain in self.chains}
@@ -52,7 +55,7 @@ class Promises:
         for row, present in zip(mode.setup.tasks, mode.active, strict=True):
             if present and row.name in self._uncut and _is_cut(row):
                 return f"budget of {row.name}"
-        return self._broken_chain(mode, bounds, waits_as_declared)
+        return self._broken_chain(mode, bounds, waits_as_declared) or self._broken_disparity(mode, bounds)
 
     def _late_at_once(self, mode: ModeLoad) -> str | None:
         """A deadline that a changed processor misses even if messages still arrive as they do in the mode itself."""
@@ -86,6 +89,14 @@ class Promises:
             for quantity, limit_ns in limits:
                 if chain_bound(segments, quantity).value_ns > limit_ns:
                     return f"{quantity.value.replace('_', ' ')} limit of {chain.name}"
+        return None
+
+    def _broken_disparity(self, mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> str | None:
+        if not self._limits_disparity:
+            return None
+        for one in disparity_results(mode, bounds):
+            if one.verdict is not Verdict.SCHEDULABLE:
+                return f"disparity limit of {one.task}"
         return None
 
     def chain_bounds(self, chain: CauseEffectChain) -> Mapping[Quantity, Bound]:

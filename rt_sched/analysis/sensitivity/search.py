@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+#: The first step from a value that holds is this part of it.
+_FIRST_STRIDE = 8
+
 
 class Search:
     """The values that were tried, and what each of them breaks.
@@ -37,16 +40,26 @@ class Search:
 
     def _last(self, good: int, end: int, guess: int) -> int:
         """The last value that holds on the way from `good`, which does, to `end`."""
-        if self.holds(end):
-            return end
-        bad, step = end, 1 if end > good else -1
-        if guess != end and self.holds(guess):
+        step = 1 if end > good else -1
+        if guess != good:
+            if not self.holds(guess):
+                return self._between(good, guess)
             good = guess
-            if not self.holds(good + step):
+            if good == end or not self.holds(good + step):
                 return good
             good += step
-        elif guess != good:
-            bad = guess
+        # Far beyond what holds, processors are asked for so much that their analysis takes long: go there in growing
+        # steps only.
+        stride = max(1, abs(good) // _FIRST_STRIDE)
+        while good != end:
+            ahead = min(good + stride, end) if step > 0 else max(good - stride, end)
+            if not self.holds(ahead):
+                return self._between(good, ahead)
+            good, stride = ahead, 2 * stride
+        return good
+
+    def _between(self, good: int, bad: int) -> int:
+        """The last value that holds from `good`, which does, towards `bad`, which does not."""
         while abs(bad - good) > 1:
             middle = (good + bad) // 2
             if self.holds(middle):
