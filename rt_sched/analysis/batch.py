@@ -177,30 +177,13 @@ def edf_schedulable(
     Raises AnalysisNotApplicable when shapes or types do not fit.
     """
     sets = Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns)
-    overloaded = Load(sets.wcet_ns, sets.period_ns).set_above_one()
-    region = np.ones((1, sets.tasks), np.int64) if preemptive else sets.wcet_ns
-    order = sets.by_deadline(preemptive)
+    tables = _edf_tables(sets, preemptive)
     violation = np.full(sets.count, -1, np.int64)
     status = np.where(sets.skip, Status.OUT_OF_RANGE, Status.OK).astype(np.int8)
 
     def run(first: int, last: int) -> None:
-        edf_demand.demand_test(
-            sets.wcet_ns,
-            sets.period_ns,
-            sets.deadline_ns,
-            sets.jitter_ns,
-            sets.blocking_ns,
-            region,
-            order,
-            overloaded,
-            sets.skip,
-            _most_steps(sets.tasks),
-            np.zeros((4, sets.tasks + 1), np.int64),
-            np.int64(first),
-            np.int64(last),
-            violation,
-            status,
-        )
+        scratch = np.zeros((4, sets.tasks + 1), np.int64)
+        edf_demand.demand_test(*tables, scratch, np.int64(first), np.int64(last), violation, status)
 
     _in_threads(run, sets.count)
     schedulable = (status == Status.OK) & (violation < 0)
@@ -232,9 +215,7 @@ def edf_response_times(
     Raises AnalysisNotApplicable when shapes or types do not fit.
     """
     sets = Sets(wcet_ns, period_ns, deadline_ns, jitter_ns, blocking_ns)
-    overloaded = Load(sets.wcet_ns, sets.period_ns).set_above_one()
-    region = np.ones((1, sets.tasks), np.int64) if preemptive else sets.wcet_ns
-    order = sets.by_deadline(preemptive)
+    tables = _edf_tables(sets, preemptive)
     floor = sets.earliest_arrivals(release_jitter_ns)
     response, status = sets.new_results()
     arrivals = np.zeros((sets.count if details else 0, sets.tasks), np.int64)
@@ -242,17 +223,8 @@ def edf_response_times(
     def run(first: int, last: int) -> None:
         scratch = np.zeros((6, sets.tasks + 1), np.int64)
         edf_response.respond(
-            sets.wcet_ns,
-            sets.period_ns,
-            sets.deadline_ns,
-            sets.jitter_ns,
+            *tables,
             floor,
-            sets.blocking_ns,
-            region,
-            order,
-            overloaded,
-            sets.skip,
-            _most_steps(sets.tasks),
             scratch[:5],
             np.int64(first),
             np.int64(last),
@@ -264,6 +236,22 @@ def edf_response_times(
     _in_threads(run, sets.count)
     met = (status == Status.OK) & (response <= sets.deadline_ns)
     return BatchResult(response, status, met, worst_arrival_ns=arrivals if details else _no_details())
+
+
+def _edf_tables(sets: Sets, preemptive: bool) -> tuple[Any, ...]:
+    """What both kernels under EDF take first."""
+    return (
+        sets.wcet_ns,
+        sets.period_ns,
+        sets.deadline_ns,
+        sets.jitter_ns,
+        sets.blocking_ns,
+        np.ones((1, sets.tasks), np.int64) if preemptive else sets.wcet_ns,
+        sets.by_deadline(preemptive),
+        Load(sets.wcet_ns, sets.period_ns).set_above_one(),
+        sets.skip,
+        _most_steps(sets.tasks),
+    )
 
 
 def warm_up() -> None:

@@ -43,6 +43,17 @@ def blocking_steps(wcet_ns, deadline_ns, jitter_ns, blocking_ns, region_ns, by_d
 
 
 @part
+def deadlines_at_stake(wcet_ns, deadline_ns, jitter_ns, blocking_ns, region_ns, by_deadline, due_ns, edge_ns, block_ns):
+    """Fill `due_ns` and the steps of the blocking, one of 0 where nothing can block; returns how many there are."""
+    for j in range(len(wcet_ns)):
+        due_ns[j] = deadline_ns[j] - jitter_ns[j]
+    if len(by_deadline) == 0:
+        edge_ns[0], block_ns[0] = -NEVER_NS, 0
+        return 1
+    return blocking_steps(wcet_ns, deadline_ns, jitter_ns, blocking_ns, region_ns, by_deadline, edge_ns, block_ns)
+
+
+@part
 def busy_period(limit_ns, start_ns, wcet_ns, period_ns, jitter_ns, next_ns, steps):
     """Longest busy period that begins with `start_ns` of other work, or a value above `limit_ns`; and steps left."""
     window_ns = start_ns

@@ -9,7 +9,7 @@ import numpy as np
 
 from rt_sched.kernels.compiled import part
 from rt_sched.kernels.rta.common import NEVER_NS, NOT_CONVERGED, OK, UNBOUNDED, WINDOW_LIMIT_NS, versioned
-from rt_sched.kernels.rta.deadlines import blocking_steps, busy_period, last_due
+from rt_sched.kernels.rta.deadlines import busy_period, deadlines_at_stake, last_due
 
 
 @part
@@ -120,21 +120,17 @@ def _demand_entry(sources: int) -> Callable[..., Any]:
                 status[row] = UNBOUNDED
                 continue
             jitters_ns = jitter_ns[min(row, len(jitter_ns) - 1)]
-            for j in range(wcet_ns.shape[1]):
-                due_ns[j] = deadline_ns[row, j] - jitters_ns[j]
-            blocks = np.int64(1)
-            edge_ns[0], block_ns[0] = -NEVER_NS, 0
-            if by_deadline.shape[1] > 0:
-                blocks = blocking_steps(
-                    wcet_ns[row],
-                    deadline_ns[row],
-                    jitters_ns,
-                    blocking_ns[min(row, len(blocking_ns) - 1)],
-                    region_ns[min(row, len(region_ns) - 1)],
-                    by_deadline[row],
-                    edge_ns,
-                    block_ns,
-                )
+            blocks = deadlines_at_stake(
+                wcet_ns[row],
+                deadline_ns[row],
+                jitters_ns,
+                blocking_ns[min(row, len(blocking_ns) - 1)],
+                region_ns[min(row, len(region_ns) - 1)],
+                by_deadline[min(row, len(by_deadline) - 1)],
+                due_ns,
+                edge_ns,
+                block_ns,
+            )
             status[row], violation_ns[row] = _first_violation(
                 wcet_ns[row], period_ns[row], jitters_ns, due_ns, edge_ns, block_ns, blocks, next_ns, most_steps
             )

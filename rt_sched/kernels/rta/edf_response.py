@@ -9,7 +9,7 @@ import numpy as np
 
 from rt_sched.kernels.compiled import part
 from rt_sched.kernels.rta.common import NEVER_NS, NOT_CONVERGED, OK, UNBOUNDED, WINDOW_LIMIT_NS, versioned
-from rt_sched.kernels.rta.deadlines import blocking_steps, busy_period, last_due
+from rt_sched.kernels.rta.deadlines import busy_period, deadlines_at_stake, last_due
 
 
 @part
@@ -94,13 +94,13 @@ def _respond_entry(sources: int) -> Callable[..., Any]:
         period_ns,
         deadline_ns,
         jitter_ns,
-        floor_ns,
         blocking_ns,
         region_ns,
         by_deadline,
         overloaded,
         skip,
         most_steps,
+        floor_ns,
         scratch_ns,
         first,
         last,
@@ -123,24 +123,21 @@ def _respond_entry(sources: int) -> Callable[..., Any]:
                 continue
             jitters_ns = jitter_ns[min(row, len(jitter_ns) - 1)]
             regions_ns = region_ns[min(row, len(region_ns) - 1)]
+            blocks = deadlines_at_stake(
+                wcet_ns[row],
+                deadline_ns[row],
+                jitters_ns,
+                blocking_ns[min(row, len(blocking_ns) - 1)],
+                regions_ns,
+                by_deadline[min(row, len(by_deadline) - 1)],
+                due_ns,
+                edge_ns,
+                block_ns,
+            )
             longest_ns = -NEVER_NS
             for j in range(count):
-                due_ns[j] = deadline_ns[row, j] - jitters_ns[j]
                 if wcet_ns[row, j] > 0:
                     longest_ns = max(longest_ns, deadline_ns[row, j])
-            blocks = np.int64(1)
-            edge_ns[0], block_ns[0] = -NEVER_NS, 0
-            if by_deadline.shape[1] > 0:
-                blocks = blocking_steps(
-                    wcet_ns[row],
-                    deadline_ns[row],
-                    jitters_ns,
-                    blocking_ns[min(row, len(blocking_ns) - 1)],
-                    regions_ns,
-                    by_deadline[row],
-                    edge_ns,
-                    block_ns,
-                )
             busy_ns, steps = np.int64(0), most_steps
             if not overloaded[row]:
                 busy_ns, steps = busy_period(
