@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,8 +12,10 @@ from random_cases import random_case
 from random_checks import adversarial
 
 from rt_sched.analysis.faults.transition_loads import Presence, Transition, transition
+from rt_sched.analysis.faults.transition_methods import split_methods
 from rt_sched.analysis.faults.transition_results import transition_bounds
 from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.system.engine import TaskBound
 from rt_sched.lowering import check_plan, lower
 from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.nominal_samples import nominal_samples
@@ -103,6 +105,7 @@ def _check(seed: int, change: Transition, rng: random.Random, runs: int, outcome
             if change.presence[index] is Presence.ADDED:
                 mine &= jobs.arrival_ns >= at_ns
             seen[index] = max(seen[index], int((end - jobs.arrival_ns)[mine].max(initial=0)))
+    _check_split(seed, change, bounds, seen, outcome)
     for index, one in bounds.items():
         if one.bound is None:
             outcome.counts["no bound"] += 1
@@ -112,6 +115,35 @@ def _check(seed: int, change: Transition, rng: random.Random, runs: int, outcome
         if seen[index] > one.bound.value_ns:
             took = f"system {seed}, {change.name}: {one.task.name} took {seen[index]} ns"
             outcome.violations.append(f"{took}, {one.bound.method} says {one.bound.value_ns}")
+
+
+def _check_split(
+    seed: int,
+    change: Transition,
+    bounds: Mapping[int, TaskBound],
+    seen: Mapping[int, int],
+    outcome: TransitionOutcome,
+) -> None:
+    """What the methods that know of the position of the change say by themselves, on the same arrivals."""
+    for load in change.load.loads:
+        found = [bounds[task.index] for task in load.tasks]
+        if any(one.lost or not one.streams for one in found) or not found:
+            continue
+        present = replace(load, tasks=tuple(one.task for one in found))
+        for method in split_methods(change):
+            if load.policy not in method.policies or method.refuse(present) is not None:
+                continue
+            for task, one in zip(present.tasks, method.find(present), strict=True):
+                if one.bound is None:
+                    outcome.counts[f"{method.name} inconclusive"] += 1
+                    continue
+                outcome.counts[f"{method.name} by itself"] += 1
+                outcome.tightness.setdefault(f"{method.name} by itself", []).append(
+                    seen[task.index] / one.bound.value_ns
+                )
+                if seen[task.index] > one.bound.value_ns:
+                    took = f"system {seed}, {change.name}: {task.name} took {seen[task.index]} ns"
+                    outcome.violations.append(f"{took}, {method.name} says {one.bound.value_ns}")
 
 
 def _legal_runs(change: Transition, rng: random.Random, runs: int) -> Iterator[tuple[MachineInput, int]]:

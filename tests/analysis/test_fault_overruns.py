@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from hand_made import element, jobs_of, planned, task
-from random_overruns import check_overruns
+from random_overrun_checks import check_overruns
 
 from rt_sched.analysis import Verdict, analyze
 from rt_sched.analysis.faults.analyze import analyze_faults

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hand_made import element, planned, task
-from random_transitions import check_transitions, transition_case
+from random_transition_checks import check_transitions, transition_case
 
 from rt_sched.analysis import Verdict, analyze
 from rt_sched.analysis.faults.analyze import analyze_faults

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 
 from rt_sched.analysis.faults.transition_loads import Presence, Transition
@@ -37,7 +38,7 @@ from rt_sched.analysis.methods.rows import (
     rows_of,
 )
 from rt_sched.analysis.result import Bound, Term
-from rt_sched.analysis.theory.fixed_points import NotConverged, least_fixed_point
+from rt_sched.analysis.theory.fixed_points import NotConverged, exact_sum, least_fixed_point
 from rt_sched.model import Policy
 
 FP_NAME, BUSY_NAME = "fp_mode_change", "busy_period_mode_change"
@@ -178,6 +179,10 @@ class _Arrivals:
 
     def busy_ns(self, rows: Sequence[Row], blocked_ns: int, position: _Position, free: Row | None = None) -> int:
         """Length of the busy period of `rows`, at least 1; row `free` may release in all of it."""
+        gone = Presence.ADDED if position.at_ns is None else Presence.REMOVED
+        lasting = (row for row in rows if row is free or self.presence(row) is not gone)
+        if exact_sum(Fraction(row.task.cost_ns, row.stream.period_ns) for row in lasting) > 1:
+            raise NotConverged("the load exceeds 1, so the busy period does not end")
         return least_fixed_point(lambda window_ns: blocked_ns + self.work_ns(rows, window_ns, position, free), 1)
 
 
