@@ -16,6 +16,10 @@ from rt_sched.trace.setup import Policy as RowPolicy
 from rt_sched.trace.setup import ProcessorRow
 
 _NAME = "dag_response_time"
+_SOURCE = (
+    "Graham 1969; He, Jiang, Guan, Guo 2019 (priorities); Jaffe 1980, Han et al. 2019 (several processors); "
+    "Li et al. 2014 (processors of their own)"
+)
 _ANY_ORDER = "Graham 1969 (any work-conserving order)"
 _PRIORITIES = "He, Jiang, Guan, Guo 2019 (priorities inside the graph)"
 _TYPED = "Han et al. 2019 (processors of several kinds)"
@@ -158,7 +162,7 @@ def _bound(load: ProcessorLoad, task: LoadTask, response_ns: int, source: str) -
 
 DAG_RESPONSE_TIME = Method(
     _NAME,
-    f"{_ANY_ORDER}; {_PRIORITIES}; {_TYPED}",
+    _SOURCE,
     (Policy.FIXED_PRIORITY, Policy.EDF, Policy.FIFO),
     refusal_by(_NAME, _NEEDS),
     _respond,
