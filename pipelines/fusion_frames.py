@@ -79,7 +79,9 @@ class FrameFusion:
             foot = self._foot(view, boxes[column], found)
             if foot is not None:
                 point, covariance = foot
-                objects.filter.update(row, point, covariance / self._share(objects, row, view), view.age_s)
+                share = self._share(objects, row, view)
+                # A box that begins to take in more or less than the object goes on doing so.
+                objects.filter.update(row, point, covariance / share, view.age_s, may_jump=True)
                 objects.place(found, view.capture_ns)
 
         areas = np.maximum((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]), 1e-9)

@@ -24,6 +24,9 @@ STATES = 6
 #: Squared Mahalanobis distance that 95 % of all measurements stay below.
 _SURPRISE = 6.0
 
+#: And one that less than 1 % exceed: what errs otherwise from now on.
+_JUMP = 12.0
+
 #: Acceleration of a new object, one standard deviation: most do not brake in the moment in which they appear.
 _NEW_ACCELERATION_M_S2 = 1.5
 
@@ -128,11 +131,15 @@ class TrackFilter:
         own = measured_covariance[:, 0, 0] * measured_covariance[:, 1, 1] - measured_covariance[:, 0, 1] ** 2
         return squared, 0.5 * np.log(area / own)
 
-    def update(self, index: int, measured_m: Float, measured_covariance: Float, age_s: float) -> None:
+    def update(
+        self, index: int, measured_m: Float, measured_covariance: Float, age_s: float, *, may_jump: bool = False
+    ) -> None:
         """Corrects one object by a position measured `age_s` >= 0 ago, given along today's axes.
 
         The old position is a linear function of the present state, so late measurements need no rewinding. One that
         surprises is taken for less certain than it says: outlines jump when a part of an object comes into view.
+        With `may_jump` it is instead the old position that is taken for less certain: where a measurement may begin to
+        err otherwise from one moment to the next and go on so, the object is put there and keeps its speed.
         """
         ages_s = np.array([age_s])
         observe = _per_axis(np.broadcast_to(self._past_shares(ages_s)[0], (3, 3)))[:2]
@@ -141,7 +148,14 @@ class TrackFilter:
         off = measured_m - self._ego_push(ages_s)[0] - observe @ self.mean[index]
         expected = observe @ covariance @ observe.T
         surprise = float(off @ np.linalg.solve(expected + noise, off))
-        noise = noise * max(1.0, surprise / _SURPRISE)
+        excess = max(1.0, surprise / _SURPRISE)
+        if may_jump and surprise > _JUMP:
+            jump = (excess - 1.0) * (expected + noise)
+            covariance = covariance.copy()
+            covariance[:2, :2] += jump
+            expected = expected + jump
+        else:
+            noise = noise * excess
         gain = covariance @ observe.T @ np.linalg.inv(expected + noise)
         self.mean[index] += gain @ off
         rest = np.eye(STATES) - gain @ observe
