@@ -100,7 +100,7 @@ def test_the_edges_are_met() -> None:
     ("wcet", "words"),
     [
         ([[1, 2], [3]], "wcet_ns has rows of different length; fill them with tasks of wcet 0"),
-        (np.ma.masked_array([[1, 2]], [[0, 1]]), "wcet_ns has masked values"),
+        (np.ma.masked_array([[1, 2]], [[False, True]]), "wcet_ns has masked values"),
         (np.array([[True, False]]), "wcet_ns has the type bool"),
         (np.array([[1, 2]], object), "wcet_ns has the type object"),
         (np.array([[1, 2]], np.uint64), "wcet_ns has the type uint64"),

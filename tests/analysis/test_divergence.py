@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hand_made import element, planned, task
 
@@ -18,7 +20,7 @@ def _ping_pong(policy: Policy, percent: int) -> tuple[System, Plan]:
     for number, period in enumerate((10_000, 13_000)):
         for hop in range(4):
             pe = "pq"[(number + hop) % 2]
-            own: dict[str, object] = {}
+            own: dict[str, Any] = {}
             if hop:
                 edge = model.Input("x", f"t{number}{hop - 1}", "out", model.Edge(model.EdgeKind.QUEUE, 4))
                 own = {"activation": model.OnMessage(model.Join.ANY), "inputs": (edge,)}
