@@ -48,7 +48,7 @@ def random_tasks(rng: np.random.Generator) -> tuple[list[Task], tuple[int, ...]]
 def test_under_let_the_bounds_are_exact() -> None:
     rng = np.random.default_rng(61)
     shorter = 0
-    for _ in range(150):
+    for _ in range(80):
         tasks, chain = random_tasks(rng)
         found, exact = bounded(tasks, chain, let=True), reference(tasks, chain, let=True)
         assert chain_bound(found, Quantity.REACTION).value_ns == exact.reaction
@@ -56,13 +56,13 @@ def test_under_let_the_bounds_are_exact() -> None:
         assert chain_bound(found, Quantity.DATA_AGE).value_ns == exact.data_age
         assert exact.reaction == exact.age_until_replaced
         shorter += exact.reaction < davare_bound(found, Quantity.REACTION).value_ns
-    assert shorter > 75
+    assert shorter > 40
 
 
 def test_no_implicit_chain_with_constant_execution_exceeds_its_bounds() -> None:
     rng = np.random.default_rng(62)
     attained = judged = 0
-    for _ in range(150):
+    for _ in range(80):
         tasks, chain = random_tasks(rng)
         if sum(cost / period for cost, period, _ in tasks) >= 1:
             continue
@@ -72,7 +72,7 @@ def test_no_implicit_chain_with_constant_execution_exceeds_its_bounds() -> None:
             assert value <= chain_bound(found, quantity).value_ns <= davare_bound(found, quantity).value_ns
             attained += value == chain_bound(found, quantity).value_ns
             judged += 1
-    assert judged > 250
+    assert judged > 130
     assert attained > judged // 3
 
 
