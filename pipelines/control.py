@@ -30,7 +30,9 @@ class Control(StageBase):
     acceleration over the time between the jobs' arrivals.
 
     Where the speed is known, the deceleration falls towards `hold_deceleration_m_s2` when the vehicle would stand in
-    less than `stop_time_s`: it comes to rest without a jolt and stays. `capture_time_ns` of the command is the plan's
+    less than `stop_time_s`: it comes to rest without a jolt and stays. An emergency's does not fall, whatever the speed
+    is said to be: a wrong speed must not ease the brake, and a vehicle that stands can do with it. Standstill by the
+    IMU counts only while nothing closes in. `capture_time_ns` of the command is the plan's
     `data_time_ns`. A plan that is not valid gives a command that is not, and jerk then counts from no braking at all.
     An arrival before the last one starts a new epoch. Raises ValueError for a parameter out of range.
     """
@@ -115,8 +117,10 @@ class Control(StageBase):
     def _within_limits(self, plan: MotionPlan, ego: EgoMotion | None) -> float:
         """The wanted deceleration within what the speed allows."""
         wanted = max(-plan.acceleration_m_s2, 0.0)
-        limit = self._emergency_m_s2 if plan.emergency else _by_speed(self._decelerations, plan.speed_m_s)
-        standing = ego is not None and ego.at_rest
+        if plan.emergency:
+            return min(wanted, self._emergency_m_s2)
+        limit = _by_speed(self._decelerations, plan.speed_m_s)
+        standing = ego is not None and ego.at_rest and plan.time_to_collision_ns is None
         if plan.speed_m_s is not None or standing:
             speed = 0.0 if standing or plan.speed_m_s is None else max(plan.speed_m_s, 0.0)
             limit = min(limit, max(speed / self._stop_time_s, self._hold_m_s2))

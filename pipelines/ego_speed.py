@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,11 +69,13 @@ class EgoSpeed:
 
     Most of what stands beside a road moves by the same way from sweep to sweep: the speed on which most pairs of boxes
     agree is measured. A one-dimensional Kalman filter holds the speed at which the IMU's integral began, or without an
-    IMU the speed itself. `initial_m_s`: that speed, when it is known; then nothing is estimated.
+    IMU the speed itself. `initial_m_s`: that speed, when it is known; it and what inertial navigation knows are then
+    believed until so many sweeps in a row agree on another speed that they are plainly wrong.
     """
 
     def __init__(self, initial_m_s: float | None) -> None:
-        self._known = initial_m_s is not None
+        self._given = initial_m_s is not None
+        self._navigation_fails = False
         self._start_m_s = initial_m_s
         self._variance = 0.0
         self._change_m_s = 0.0
@@ -88,34 +91,48 @@ class EgoSpeed:
             return None
         return self._start_m_s + self._change_m_s
 
-    def follow(self, ego: EgoMotion | None, dt_s: float, turned_rad: float) -> None:
+    def follow(
+        self, ego: EgoMotion | None, dt_s: float, turned_rad: float, change_m_s: float, doubt_m_s: float
+    ) -> None:
         """Carries the speed on over `dt_s` in which the vehicle turned left by `turned_rad`.
 
-        What inertial navigation knows is taken over.
+        `change_m_s`: the IMU's change of speed since start; `doubt_m_s`: by how much less certain it has become through
+        faulty samples, one standard deviation. What inertial navigation knows is taken over.
         """
         self._since_last_s += dt_s
         self._turned_rad += turned_rad
+        self._variance += doubt_m_s**2
         if ego is not None:
-            self._change_m_s = ego.speed_change_m_s
-        if self._known:
+            self._change_m_s = change_m_s
+        if self._given:
             return
         self._variance += ((_UNKNOWN_SIGMA_M_S if ego is None else _DRIFT_SIGMA_M_S) ** 2) * dt_s
-        if ego is not None and ego.speed_m_s is not None:
-            self._start_m_s, self._variance = ego.speed_m_s - ego.speed_change_m_s, _DRIFT_SIGMA_M_S**2
+        if ego is not None and ego.speed_m_s is not None and math.isfinite(ego.speed_m_s):
+            self._take_over(ego.speed_m_s - change_m_s)
 
     def measure(self, sweep: Sweep) -> None:
         """One more sweep, along today's axes."""
         last, pause_s, turned_rad = self._last, self._since_last_s, self._turned_rad
         self._last, self._since_last_s, self._turned_rad = sweep, 0.0, 0.0
-        if self._known or last is None or not 0.0 < pause_s <= _MAX_PAUSE_S:
+        if last is None or not 0.0 < pause_s <= _MAX_PAUSE_S:
             return
         voted = _voted_speed(last, sweep, pause_s, turned_rad)
         if voted is not None:
             self._correct(voted - self._change_m_s)
 
+    def _take_over(self, start_m_s: float) -> None:
+        """The speed of inertial navigation, unless it has been found wrong and still is."""
+        if self._navigation_fails and self._start_m_s is not None:
+            limit = _OUTLIER_SIGMAS * (self._variance + _SPEED_SIGMA_M_S**2) ** 0.5
+            self._navigation_fails = abs(start_m_s - self._start_m_s) > limit
+        if not self._navigation_fails:
+            self._start_m_s, self._variance = start_m_s, _DRIFT_SIGMA_M_S**2
+
     def _correct(self, start_m_s: float) -> None:
         noise = _SPEED_SIGMA_M_S**2
         if self._start_m_s is None or self._outliers >= _OUTLIERS_IN_A_ROW:
+            self._navigation_fails = self._start_m_s is not None
+            self._given = False
             self._start_m_s, self._variance, self._outliers = start_m_s, 4.0 * noise, 0
             return
         off = start_m_s - self._start_m_s
@@ -123,6 +140,8 @@ class EgoSpeed:
             self._outliers += 1
             return
         self._outliers = 0
+        if self._given:
+            return
         gain = self._variance / (self._variance + noise)
         self._start_m_s += gain * off
         self._variance *= 1.0 - gain

@@ -65,7 +65,8 @@ class Fuse(StageBase):
         camera_range_m, camera_min_score: limits for detections that start an object.
         ground_z_m: height of the road in the vehicle frame.
         initial_speed_m_s: the vehicle's speed when its IMU began to integrate; estimated from what stands around when
-            not given, unless the IMU's own navigation knows it.
+            not given, unless the IMU's own navigation knows it. What stands around overrules either that it plainly
+            contradicts for five sweeps in a row.
 
     Raises ValueError for parameters out of range, DeploymentError for an unknown sensor.
     """
@@ -205,7 +206,13 @@ class Fuse(StageBase):
             speed_m_s = self._speed.speed_m_s
             standing_m_s = None if speed_m_s is None else -speed_m_s
             self._objects.begin_cycle(dt_s, self._history.rates(self._now_ns, now_ns, speed_m_s), standing_m_s)
-            self._speed.follow(latest, dt_s, self._history.turned_rad(self._now_ns, now_ns))
+            self._speed.follow(
+                latest,
+                dt_s,
+                self._history.turned_rad(self._now_ns, now_ns),
+                self._history.speed_change_m_s,
+                self._history.take_doubt_m_s(),
+            )
         self._now_ns = now_ns
 
     def _is_new(self, sensor: str, capture_ns: int, now_ns: int, oldest_ns: int) -> bool:

@@ -38,6 +38,18 @@ _GRAVITY_NS = 50 * NS_PER_MS
 _MOUNTING_COSINE = math.cos(math.radians(30.0))
 _MOUNTING_TOLERANCE_M_S2 = 2.0
 
+#: No sensor measures more than its range, give or take what its range is not exactly.
+_BEYOND_RANGE = 1.05
+#: For so long the last good values stand for those of a sensor at its end.
+_HELD_NS = 100 * NS_PER_MS
+
+#: Flags of samples that are not integrated, and of sensors at their end.
+_UNMEASURED = frozenset({health.GAP, health.STUCK, health.AT_END_FOR_LONG})
+_AT_END = frozenset({health.GYRO_SATURATED, health.FORCE_SATURATED})
+
+_RATE_HINT = "a sensor with a larger one needs gyro_range_deg_s, one in deg/s needs rate_unit: deg/s"
+_FORCE_HINT = "a sensor with a larger one needs accelerometer_range_g; see acceleration_unit too"
+
 #: Least duration of an interval of the history.
 _INTERVAL_NS = 5 * NS_PER_MS
 
@@ -57,8 +69,11 @@ class Integrate(StageBase):
     new epoch: everything begins again. Over a gap nothing is integrated; uncertainty grows by what a vehicle may do
     meanwhile, the history begins anew, and the message says so. `epochs` and `gaps` count both.
 
-    Samples that are not finite are rejected. Saturated and stuck sensors are named in `flags`; over stuck values
-    nothing is integrated either. An accelerometer in g, or without gravity, is refused with what to do about it.
+    Samples that are not finite, or beyond the sensor's range, are rejected: the state is as if they had been missing.
+    For a sensor at the end of its range its last good values stand in for 100 ms while uncertainty grows; after that,
+    and over stuck values, nothing is integrated. `flags` names both; a gap and a sensor at its end stay in it for
+    100 ms, so that nobody who reads less often than the IMU measures misses them. An accelerometer in g or without
+    gravity, or in m/s^2 where g is stated, is refused with what to do about it.
 
     Parameters:
         sensor: the IMU that the samples come from; the run's only IMU when not given. Its pose in the vehicle is used
@@ -147,8 +162,12 @@ class Integrate(StageBase):
         sample: ImuSample = inputs["imu"]
         now_ns = sample.capture_time_ns
         try:
-            measured_rate = _vector(sample.angular_velocity_rad_s, "angular velocity") * self._rate_unit
-            measured_force = _vector(sample.linear_acceleration_m_s2, "acceleration") * self._force_unit
+            measured_rate = _measured(
+                sample.angular_velocity_rad_s, "angular velocity", self._rate_unit, self._ranges[0], _RATE_HINT
+            )
+            measured_force = _measured(
+                sample.linear_acceleration_m_s2, "acceleration", self._force_unit, self._ranges[1], _FORCE_HINT
+            )
         except Rejected:
             self._lost = True
             raise
@@ -157,6 +176,7 @@ class Integrate(StageBase):
         if complaint is not None:
             raise Rejected(f"the accelerometer cannot be used: {complaint}")
         flags = list(self._checks.flags(now_ns, measured_rate, measured_force))
+        measured_rate, measured_force = self._stand_ins(now_ns, flags, measured_rate, measured_force)
         if self._lost:
             flags.append(health.SAMPLES_LOST)
             self._lost = False
@@ -166,10 +186,11 @@ class Integrate(StageBase):
         turned = self._correction @ self._mounting
         rate, force = turned @ measured_rate, turned @ measured_force
         self._move(now_ns, elapsed_ns, rate, force, flags)
-        integrated = elapsed_ns is not None and health.GAP not in flags and health.STUCK not in flags
+        integrated = elapsed_ns is not None and not _UNMEASURED.intersection(flags)
         at_rest = self._look_for_rest(now_ns, rate, force, flags)
-        if integrated and not at_rest:
+        if integrated and not at_rest and not _AT_END.intersection(flags):
             self._look_for_gravity(now_ns, rate, force)
+        flags += self._lately(now_ns, flags)
         return {"ego": self._ego(now_ns, elapsed_ns if integrated else None, rate, force, at_rest, tuple(flags))}
 
     def _forget(self) -> None:
@@ -179,12 +200,38 @@ class Integrate(StageBase):
         self._filter = Strapdown()
         self._checks = health.SampleChecks(*self._ranges, self._stuck_ns)
         self._rest = health.RestDetector(self._rest_ns, *self._rest_limits)
-        self._units = health.UnitCheck(self._rest_ns // 2)
+        self._units = health.UnitCheck(self._rest_ns // 2, is_g=self._force_unit != 1.0)
         self._window = MotionWindow(self._history_ns, _INTERVAL_NS)
         self._last: tuple[Float, Float] = (np.zeros(3), np.zeros(3))
         self._felt: list[tuple[Float, Float]] = []
+        self._good: dict[str, tuple[int, Float]] = {}
+        self._flagged_ns: dict[str, int] = {}
         self._gravity_ns = 0
         self._yaw_rate = self._acceleration = self._heading_rad = self._speed_change_m_s = 0.0
+
+    def _stand_ins(self, now_ns: int, flags: list[str], rate: Float, force: Float) -> tuple[Float, Float]:
+        """Rate and force, in the sensor's axes; what is at its end is replaced, and flagged when that lasts."""
+        level = self._mounting.T @ (GRAVITY_M_S2 * self._filter.up)
+        found = []
+        for flag, measured, unknown in (
+            (health.GYRO_SATURATED, rate, np.zeros(3)),
+            (health.FORCE_SATURATED, force, level),
+        ):
+            if flag not in flags:
+                self._good[flag] = (now_ns, measured)
+            good_ns, good = self._good.get(flag, (now_ns - _HELD_NS - 1, unknown))
+            if now_ns - good_ns > _HELD_NS and health.AT_END_FOR_LONG not in flags:
+                flags.append(health.AT_END_FOR_LONG)
+            found.append(good)
+        return found[0], found[1]
+
+    def _lately(self, now_ns: int, flags: list[str]) -> list[str]:
+        """Flags of the last 100 ms that this sample has not itself."""
+        for flag in flags:
+            if flag in _AT_END or flag == health.GAP:
+                self._flagged_ns[flag] = now_ns
+        self._flagged_ns = {flag: at_ns for flag, at_ns in self._flagged_ns.items() if now_ns - at_ns < _HELD_NS}
+        return [flag for flag in self._flagged_ns if flag not in flags]
 
     def _elapsed_ns(self, stamp_ns: int) -> int | None:
         """Time since the last sample; None for the first one of an epoch."""
@@ -216,7 +263,7 @@ class Integrate(StageBase):
         if elapsed_ns is not None and elapsed_ns > self._max_gap_ns:
             self.gaps += 1
             flags.append(health.GAP)
-        if elapsed_ns is None or health.GAP in flags or health.STUCK in flags:
+        if elapsed_ns is None or _UNMEASURED.intersection(flags):
             self._window.forget(now_ns)
             self._rest.forget()
             self._felt.clear()
@@ -225,7 +272,7 @@ class Integrate(StageBase):
             return
         dt_s = elapsed_ns / NS_PER_S
         step = self._filter.advance(0.5 * (last_rate + rate), 0.5 * (last_force + force), dt_s)
-        if health.GYRO_SATURATED in flags or health.FORCE_SATURATED in flags:
+        if _AT_END.intersection(flags):
             self._filter.pass_over(dt_s)
         # The IMU swings about the vehicle's origin.
         swing = matrix_of_vector(step.turn_rad) @ self._place_m - self._place_m
@@ -233,7 +280,8 @@ class Integrate(StageBase):
 
     def _look_for_rest(self, now_ns: int, rate: Float, force: Float, flags: list[str]) -> bool:
         """Whether the vehicle stands; then the filter learns from it."""
-        if health.STUCK in flags:
+        if health.STUCK in flags or _AT_END.intersection(flags):
+            self._rest.quiet = False
             return False
         looked = self._rest.add(now_ns, rate, force)
         if self._rest.gravity_off:
@@ -302,8 +350,12 @@ def _ms(name: str, value: Any, low: float, high: float) -> int:
     return math.floor(checked_number(name, value, low=low, high=high, unit="ms") * NS_PER_MS)
 
 
-def _vector(values: npt.NDArray[np.float64], what: str) -> Float:
+def _measured(values: npt.NDArray[np.float64], what: str, unit: float, limit: float, hint: str) -> Float:
+    """`values` in SI units; raises Rejected for what no sensor of the range `limit` (SI) can have measured."""
     vector = np.asarray(values, np.float64)
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise Rejected(f"the IMU's {what} is not three finite numbers")
-    return vector
+    largest = float(np.abs(vector).max())
+    if largest > _BEYOND_RANGE * limit / unit:
+        raise Rejected(f"the IMU's {what} of {largest:.4g} is beyond its range of {limit / unit:.4g}; {hint}")
+    return vector * unit

@@ -13,6 +13,7 @@ from pipelines.strapdown import GRAVITY_M_S2
 GAP = "gap: samples are missing, nothing was integrated over them"
 GYRO_SATURATED = "gyroscope at the end of its range"
 FORCE_SATURATED = "accelerometer at the end of its range"
+AT_END_FOR_LONG = "a sensor stays at the end of its range, nothing was integrated"
 STUCK = "values repeat exactly: the sensor is stuck, nothing was integrated"
 SAMPLES_LOST = "samples before this one were rejected"
 GRAVITY_OFF = "gravity at standstill is not 9.8 m/s^2: check the accelerometer's calibration"
@@ -22,9 +23,10 @@ NOT_AT_REST = "samples are as quiet as at standstill, but the speed says otherwi
 _END = 0.995
 
 #: Mean specific force of a vehicle on its wheels. Below the first figure gravity was taken out, around one the unit
-#: is g; no drive averages to either over a window.
+#: is g; no drive averages to either over a window. Where g is stated and the unit is m/s^2, the mean is that of both.
 _NO_GRAVITY_M_S2 = 0.5
 _G_UNIT = (0.85, 1.15)
+_G_TWICE_M_S2 = (0.85 * GRAVITY_M_S2**2, 1.15 * GRAVITY_M_S2**2)
 #: At standstill only gravity is felt; a calibrated accelerometer is this exact.
 _GRAVITY_TOLERANCE_M_S2 = 0.5
 #: No gyroscope's bias is larger.
@@ -118,10 +120,14 @@ class RestDetector:
 
 
 class UnitCheck:
-    """Tells an accelerometer in g, or one whose gravity was taken out, by the running mean of what it measures."""
+    """Tells an accelerometer whose unit is not the stated one (`is_g`), or whose gravity was taken out.
 
-    def __init__(self, window_ns: int) -> None:
+    By the running mean of what it measures.
+    """
+
+    def __init__(self, window_ns: int, *, is_g: bool = False) -> None:
         self._window_ns = window_ns
+        self._is_g = is_g
         self._mean_m_s2: float | None = None
         self._last_ns = 0
 
@@ -135,6 +141,11 @@ class UnitCheck:
             self._mean_m_s2 += share * (size - self._mean_m_s2)
         self._last_ns = stamp_ns
         mean = self._mean_m_s2
+        if self._is_g and _G_TWICE_M_S2[0] <= mean <= _G_TWICE_M_S2[1]:
+            return (
+                f"its mean is {mean / GRAVITY_M_S2:.2f} as recorded, so its unit is m/s^2 and not g; drop "
+                "acceleration_unit: g for this task (parameters)"
+            )
         if _G_UNIT[0] <= mean <= _G_UNIT[1]:
             return (
                 f"its mean is {mean:.2f}, so its unit is g and not m/s^2; set acceleration_unit: g for this task "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.ego import tells_speed_change, tells_turning
 from pipelines.rotations import Float, matrices_of_vectors
 from rt_sched.messages import Deskew, EgoMotion, MotionHistory
 from rt_sched.units import NS_PER_MS
@@ -46,7 +47,7 @@ def sweep_transforms(
     if time_offset_ns is None or len(time_offset_ns) == 0:
         return SweepTransforms(still[None], 0, 1, Deskew.NO_TIMES)
     first_ns, last_ns = int(time_offset_ns.min()), int(time_offset_ns.max())
-    history = None if ego is None else ego.history
+    history = None if ego is None or not tells_turning(ego) else ego.history
     if ego is None or history is None:
         return SweepTransforms(still[None], 0, 1, Deskew.NO_MOTION)
     earliest_ns, latest_ns = capture_time_ns + min(first_ns, 0), capture_time_ns + max(last_ns, 0)
@@ -56,7 +57,7 @@ def sweep_transforms(
     if not covered:
         return SweepTransforms(still[None], 0, 1, Deskew.NO_MOTION)
 
-    full = ego.speed_m_s is not None and mounting is not None
+    full = ego.speed_m_s is not None and tells_speed_change(ego) and mounting is not None
     span_ns = max(_SPAN_NS, -(-(last_ns - first_ns + 1) // _MAX_SPANS))
     spans = (last_ns - first_ns) // span_ns + 1
     # The reference instant goes last; a span counts with its middle.

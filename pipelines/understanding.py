@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.collision import along_path, needed_deceleration, normal_probability, time_to_collision
+from pipelines.ego import tells_speed_change, tells_turning
 from pipelines.parameters import checked_number, nearest
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import EgoMotion, Situation, TrackedObjects
@@ -23,6 +24,10 @@ _MIN_CURVE_SPEED_M_S = 2.0
 _MAX_CURVATURE_PER_M = 0.2
 _CURVATURE_SIGMA_PER_M = 5e-4
 _UNKNOWN_CURVATURE_SIGMA_PER_M = 2e-3
+
+#: What closes in faster than the vehicle is believed to drive, by this and two standard deviations, comes towards it or
+#: shows that the belief is wrong. Nobody knows which, so the speed is not known.
+_CONTRADICTION_M_S = 0.5
 
 #: Sideways motion counts from this speed on, and when it is this many standard deviations from none.
 _LEAST_CROSSING_M_S = 1.0
@@ -39,6 +44,9 @@ class Understand(StageBase):
     """Tracked objects -> the situation ahead: what is in the vehicle's way, how far, how fast, how sure.
 
     Inputs `objects`: TrackedObjects, `ego`: EgoMotion (optional); output `situation`: Situation.
+
+    `speed_m_s` is None where it is not known, and where what is in the way closes in faster than it: brakes must not be
+    eased because a speed is wrong.
 
     The vehicle's way is an arc as wide as its corridor. The arc follows yaw rate over speed where both are known, else
     it is straight. An object is in the way when it more likely than not reaches into the corridor, where it is now or,
@@ -108,6 +116,8 @@ class Understand(StageBase):
         rows, gaps, in_path = self._in_the_way(objects, curvature)
         gap_sigmas, closing_sigmas, braking = _uncertainty(objects, rows)
         closing = -objects.velocities_m_s[rows, 0]
+        if speed_m_s is not None and bool((closing > speed_m_s + _CONTRADICTION_M_S + 2.0 * closing_sigmas).any()):
+            speed_m_s = None
         ttc, ttc_sigmas = time_to_collision(gaps, gap_sigmas, closing, closing_sigmas, self._min_closing_m_s)
         situation = Situation(
             capture_time_ns=objects.capture_time_ns,
@@ -131,7 +141,7 @@ class Understand(StageBase):
         return {"situation": situation}
 
     def _speed_m_s(self, objects: TrackedObjects, ego: EgoMotion | None) -> float | None:
-        if self._initial_speed_m_s is not None and ego is not None:
+        if self._initial_speed_m_s is not None and ego is not None and tells_speed_change(ego):
             return self._initial_speed_m_s + ego.speed_change_m_s
         return objects.ego_speed_m_s
 
@@ -171,7 +181,7 @@ class Understand(StageBase):
 
 def _curvature_per_m(ego: EgoMotion | None, speed_m_s: float | None) -> float | None:
     """Curvature of the path; None where nothing tells it."""
-    if ego is None or speed_m_s is None or speed_m_s < _MIN_CURVE_SPEED_M_S:
+    if ego is None or speed_m_s is None or speed_m_s < _MIN_CURVE_SPEED_M_S or not tells_turning(ego):
         return None
     return min(max(ego.yaw_rate_rad_s / speed_m_s, -_MAX_CURVATURE_PER_M), _MAX_CURVATURE_PER_M)
 

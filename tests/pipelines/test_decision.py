@@ -275,7 +275,7 @@ def test_the_speed_profile_brakes_until_nothing_closes_in() -> None:
     assert made.speed_changes_m_s[[0, 1, -1]] == pytest.approx([-0.3, -0.6, -9.0])
     # 8 m/s^2 take the 10 m/s away in 1.25 s; a vehicle of 6 m/s cannot lose more.
     assert plan(objects((16.0, 0.0, 10.0))).speed_changes_m_s[[11, 12, -1]] == pytest.approx([-9.6, -10.0, -10.0])
-    assert plan(objects((16.0, 0.0, 10.0), speed=6.0)).speed_changes_m_s.min() == -6.0
+    assert plan(objects((10.0, 0.0, 6.4), speed=6.0)).speed_changes_m_s.min() == -6.0
 
 
 def test_capture_time_is_the_oldest_required_or_the_freshest_seeing_view() -> None:
@@ -325,14 +325,14 @@ def test_normal_braking_keeps_to_what_the_speed_allows(speed: float | None, leas
 
 
 def test_the_vehicle_comes_to_rest_without_a_jolt_and_stays() -> None:
-    wanted = replace(plan(objects((3.0, 0.0, 3.0))), emergency=True, acceleration_m_s2=-8.0)
+    wanted = replace(plan(objects((3.0, 0.0, 3.0))), emergency=False, acceleration_m_s2=-8.0)
     stage, speed, felt = controller(), 6.0, []
-    for k in range(60):
+    for k in range(90):
         felt.append(command(stage, replace(wanted, speed_m_s=speed), k * 33 * MS).acceleration_m_s2)
         speed = max(speed + felt[-1] * 0.033, 0.0)
     assert speed == 0.0
     assert felt[-1] == pytest.approx(-0.5)
-    assert min(felt) == pytest.approx(-8.0)
+    assert min(felt) == pytest.approx(-5.0)
 
 
 @given(st.lists(st.tuples(st.floats(-12, 0), st.booleans(), st.booleans(), st.integers(0, 500)), max_size=30))

@@ -184,7 +184,7 @@ def test_what_stands_tells_the_speed(speed: float) -> None:
     estimate = EgoSpeed(None)
     for k in range(5):
         estimate.measure(sweep_of(standing(), speed * k / 10))
-        estimate.follow(None, 0.1, 0.0)
+        estimate.follow(None, 0.1, 0.0, 0.0, 0.0)
     assert estimate.speed_m_s == pytest.approx(speed, abs=0.1)
 
 
@@ -198,7 +198,7 @@ def test_slivers_of_a_wall_and_the_car_ahead_tell_nothing() -> None:
             for pair in zip(*((s.centers_m, s.extents_m, s.ages_s) for s in (wall, ahead)), strict=True)
         ]
         estimate.measure(Sweep(*both))
-        estimate.follow(None, 0.1, 0.0)
+        estimate.follow(None, 0.1, 0.0, 0.0, 0.0)
     assert estimate.speed_m_s is None
 
 
@@ -211,7 +211,7 @@ def test_the_imu_carries_the_speed_on_and_a_mistake_does_not() -> None:
         t = k / 10
         travelled = 12.0 * t - 2.5 * t * t
         estimate.measure(sweep_of(standing(), travelled if k != 10 else travelled + 4.0))
-        estimate.follow(ego(t + 0.1), 0.1, 0.0)
+        estimate.follow(ego(t + 0.1), 0.1, 0.0, ego(t + 0.1).speed_change_m_s, 0.0)
         if k >= 3:
             assert estimate.speed_m_s == pytest.approx(12.0 - 5.0 * (t + 0.1), abs=0.5)
 
@@ -219,7 +219,7 @@ def test_the_imu_carries_the_speed_on_and_a_mistake_does_not() -> None:
 def test_a_speed_that_is_known_is_not_estimated() -> None:
     assert EgoSpeed(7.0).speed_m_s == 7.0
     estimate = EgoSpeed(None)
-    estimate.follow(replace(EgoMotion(0, "vehicle", 0.0, 0.0, 0.0, 2.0), speed_m_s=9.0), 0.1, 0.0)
+    estimate.follow(replace(EgoMotion(0, "vehicle", 0.0, 0.0, 0.0, 2.0), speed_m_s=9.0), 0.1, 0.0, 2.0, 0.0)
     assert estimate.speed_m_s == pytest.approx(9.0)
 
 
