@@ -41,9 +41,9 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
         (
             "best_case",
             "no job that completes executes shorter than its declared best case, so that what it activates comes no "
-            "more densely",
+            "more densely, and what is read beside it is not so much older",
             "executed time of every job",
-            [t for t in system.tasks if t.name in _activating(system)],
+            [t for t in system.tasks if t.name in _best_cases(system)],
         ),
         (
             "separation",
@@ -133,14 +133,15 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
     return tuple(Assumption(key, text, _names(tasks), check) for key, text, check, tasks in rows if tasks)
 
 
-def _activating(system: System) -> frozenset[str]:
-    """The sources of all inputs that make jobs arrive."""
-    return frozenset(
+def _best_cases(system: System) -> frozenset[str]:
+    """The sources of all inputs that make jobs arrive, or stand beside others, and the tasks that read those."""
+    sources = (
         given.source
         for task in system.tasks
         for given in task.inputs
-        if input_role(task.activation, given) is not Role.READ
+        if input_role(task.activation, given) is not Role.READ or len(task.inputs) > 1
     )
+    return frozenset((*sources, *(task.name for task in system.tasks if len(task.inputs) > 1)))
 
 
 def _element_of(system: System, task: Task) -> ProcessingElement:

@@ -11,6 +11,8 @@ from chain_systems import Node, chain_system
 
 from rt_sched import model
 from rt_sched.analysis.analyze import analyze
+from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.measured.monitors import monitor
 from rt_sched.analysis.measured.observed import exceeded_disparities
 from rt_sched.analysis.result import Bound, DisparityResult, TermKind, Verdict
 from rt_sched.lowering import Execution, lower, nominal_samples
@@ -160,3 +162,20 @@ def test_a_run_beyond_the_bound_is_told() -> None:
 
 def with_value(bound: Bound, value_ns: int) -> Bound:
     return replace(bound, value_ns=value_ns, terms=(replace(bound.terms[0], value_ns=value_ns),))
+
+
+def test_a_task_that_is_done_too_early_trips_the_monitor() -> None:
+    """`right` goes through a task that activates nobody, and only makes the other input seem older."""
+    made = fused()
+    early = replace(made.tasks[0], name="early", inputs=(Input("in", "right", None, Edge(EdgeKind.LATEST), False),))
+    early = replace(early, activation=model.Periodic(Fraction(10**9, 20)), separation_ns=20, deadline_ns=20)
+    fuse = replace(made.tasks[1], inputs=(reads("seen", "see"), reads("near", "early")))
+    system = replace(made, tasks=(made.tasks[0], early, fuse))
+    (mode,) = mode_loads(system, make_plan(system))
+
+    def broken(trace: Trace) -> list[tuple[str, str]]:
+        return [(one.key, one.first[0].who) for one in monitor(mode, trace) if not one.holds]
+
+    assert broken(run(system)) == []
+    quick = replace(early, execution=model.ExecutionTime(1, 1, (1, 1)))
+    assert broken(run(replace(system, tasks=(made.tasks[0], quick, fuse)))) == [("best_case", "early")]
