@@ -109,3 +109,17 @@ def test_all_of_nothing_is_refused():
     plan = make_plan(system)
     with pytest.raises(AnalysisNotApplicable, match="declares no faults, no second mode and no miss_limit"):
         analyze_faults(system, plan, analyze(system, plan))
+
+
+def test_a_change_after_a_freeze_counts_pairs_like_messages():
+    modes = "modes: {usual: {without: [any]}, alert: {without: [main, poll]}}\nchains:\n  by_left"
+    text = SYSTEM.replace("chains:\n  by_left", modes)
+    text = text.replace("  by_left: {path: [left, see_left, any], max_reaction: 500ms}\n", "")
+    text = text.replace("{F}", "{f: {freeze: left, detection: 10ms, mode: alert, mode_after: 20ms}}")
+    system = load_system_text(text, file_name="rig.yaml", base_dir=".", stages=None)
+    plan = make_plan(system)
+    case = analyze_faults(system, plan, analyze(system, plan), names=("f",)).scenarios[0].cases[0]
+    assert (case.old, case.new, case.transition) == ("usual", "alert", "usual->alert")
+    assert case.lost_chains == ("both",)
+    pair = next(one for one in case.tasks if one.task == "pair")
+    assert pair.bound is not None

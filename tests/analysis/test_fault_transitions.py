@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,8 +20,22 @@ from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.lowering import check_plan, lower
 from rt_sched.lowering.nominal_samples import nominal_samples
 from rt_sched.lowering.task_rows import Execution
-from rt_sched.model import Frequency, Mode, ModeChange, OperatingPoint, Plan, Policy, System
+from rt_sched.model import (
+    CauseEffectChain,
+    Edge,
+    EdgeKind,
+    Frequency,
+    Input,
+    Mode,
+    ModeChange,
+    OperatingPoint,
+    Periodic,
+    Plan,
+    Policy,
+    System,
+)
 from rt_sched.sim import Simulation
+from rt_sched.trace.chains import measure_chain
 from rt_sched.trace.records import JobStatus
 
 
@@ -193,3 +208,40 @@ def test_bounds_across_a_change_are_not_below_those_of_its_modes():
                     or (one.bound.value_ns >= usual.value_ns)
                 ), (seed, one.task.name, usual, one.bound)
             assert np.sum([term.value_ns for term in one.bound.terms]) == one.bound.value_ns
+
+
+def test_a_processor_that_is_just_full_does_not_keep_anybody_waiting():
+    # With what blocks it the busy period of a full processor never ends; that is given up, not followed for ever.
+    tasks = [task("gone", 5, 10), task("comes", 5, 10), task("stays", 5, 10, 30), task("below", 3, 1000)]
+    system, plan = _system(tasks, old=("gone", "stays", "below"), new=("comes", "stays"))
+    assert _bounds(system, plan)["below"] is None
+    found = analyze_faults(system, plan, analyze(system, plan))
+    assert found.verdict is not Verdict.SCHEDULABLE
+
+
+def test_chains_that_live_through_a_change_keep_their_bounds():
+    head = task("head", 2, 10, activation=Periodic(Fraction(10**9, 10)))
+    tail = task("tail", 3, 20, activation=Periodic(Fraction(10**9, 20), 5))
+    read = Input("x", "head", "out", Edge(EdgeKind.LATEST), required=False)
+    tasks = [task("gone", 4, 20), task("comes", 5, 20), head, replace(tail, inputs=(read,))]
+    modes = {"old": ("gone", "head", "tail"), "new": ("comes", "head", "tail")}
+    system, plan = _system(tasks, **modes)
+    system = replace(system, chains=(CauseEffectChain("c", ("head", "tail"), max_latency_ns=200),))
+    found = analyze_faults(system, plan, analyze(system, plan))
+    change = next(one for one in found.transitions if one.name == "old->new")
+    (chain,) = change.chains
+    assert chain.latency is not None
+    for at in range(1, 40, 3):
+        given = lower(
+            system,
+            plan,
+            nominal_samples(system, 200),
+            horizon_ns=200,
+            execution=Execution.WCET,
+            mode_changes=(ModeChange(at, "new"),),
+        )
+        simulation = Simulation(given)
+        simulation.run()
+        seen = measure_chain(simulation.trace(), ("head", "tail"))
+        assert len(seen.latency_ns) > 5
+        assert int(seen.latency_ns.max()) <= chain.latency.value_ns

@@ -48,10 +48,11 @@ def lost_case(study: Study, scenario: model.FaultScenario, old: ModeLoad) -> Fau
     bounds = mode_bounds(after, study.methods, study.known)
     tasks = tuple(_task(new, one, *_after(study, new.name, one)) for _, one in sorted(bounds.items()))
     chains = tuple(one for one in chain_results(after, bounds) if passes(new, loss, one.path))
-    struck = _struck(study, scenario, old, new, loss, bounds, chains)
+    transitions = _transitions(study, scenario)
+    struck = _struck(study, scenario, old, new, loss, bounds, chains, transitions)
     responses = {index: None if one is None else one.value_ns for index, one in struck.responses.items()}
     handling = handling_of(struck, detection_of(old, struck.loss_before, study.watches, responses))
-    change = None if new is old else study.transitions.result(old.name, new.name)
+    change = None if new is old else transitions.result(old.name, new.name)
     verdicts = [(one.verdict, f"task {one.task}: {one.reason}") for one in tasks]
     verdicts += [(one.verdict, f"chain {one.chain}: {one.reason}") for one in chains if one.limits_ns]
     verdicts.append((handling.verdict, handling.reason))
@@ -75,6 +76,17 @@ def lost_case(study: Study, scenario: model.FaultScenario, old: ModeLoad) -> Fau
     )
 
 
+def _transitions(study: Study, scenario: model.FaultScenario) -> Transitions:
+    """Changes of mode while a scenario is in force: where it only takes something away, those without it.
+
+    Old stamps may be paired otherwise than true ones, so after a freeze changes are looked at with that.
+    """
+    if scenario.effect is not model.FaultEffect.FREEZE:
+        return study.transitions
+    modes = {name: surviving(mode, loss_of(mode, scenario)) for name, mode in study.modes.items()}
+    return Transitions(study.system, modes, study.bounds, study.methods)
+
+
 def _lost_chains(mode: ModeLoad, loss: Loss) -> tuple[str, ...]:
     """Chains of the mode that the fault breaks."""
     nothing = Loss(frozenset(), frozenset(), frozenset(), {}, {})
@@ -90,10 +102,11 @@ def _struck(
     loss: Loss,
     bounds: Bounds,
     chains: Sequence[ChainResult],
+    transitions: Transitions,
 ) -> Struck:
     changes = new is not old
-    across: Bounds = study.transitions.bounds(old.name, new.name) if changes else bounds
-    lasting = study.transitions.chains(old.name, new.name) if changes else chains
+    across: Bounds = transitions.bounds(old.name, new.name) if changes else bounds
+    lasting = transitions.chains(old.name, new.name) if changes else chains
     added = tuple(
         index for index, active in enumerate(new.active) if active and not old.active[index] and index not in loss.dead
     )

@@ -183,7 +183,11 @@ class _Arrivals:
         lasting = (row for row in rows if row is free or self.presence(row) is not gone)
         if exact_sum(Fraction(row.task.cost_ns, row.stream.period_ns) for row in lasting) > 1:
             raise NotConverged("the load exceeds 1, so the busy period does not end")
-        return least_fixed_point(lambda window_ns: blocked_ns + self.work_ns(rows, window_ns, position, free), 1)
+        return least_fixed_point(
+            lambda window_ns: blocked_ns + self.work_ns(rows, window_ns, position, free),
+            1,
+            horizon_ns=_MOST_JOBS * max(row.stream.period_ns for row in rows),
+        )
 
 
 def _fixed_priority(change: Transition, load: ProcessorLoad) -> list[Found]:
