@@ -126,7 +126,6 @@ class CameraCorridor(StageBase):
     def _forget(self) -> None:
         self._commands = CommandSequence(self._release_m_s3, "picture")
         self._setup: _Setup | None = None
-        self._width: int | None = None
         self._last_ns: int | None = None
         self._kept: list[tuple[int, npt.NDArray[np.uint8]]] = []
         self._newest: npt.NDArray[np.uint8] | None = None
@@ -174,7 +173,7 @@ class CameraCorridor(StageBase):
             raise Rejected("no picture to decide on")
         stamp_ns = image.capture_time_ns
         self._commands.check_order(stamp_ns)
-        picture = grey(image, self._width, self._cv2)
+        picture = grey(image, self._cv2)
         if float(self._cv2.meanStdDev(picture)[1][0, 0]) < LEAST_CONTRAST:
             raise Rejected("the picture shows no contrast: nothing can be seen in it")
         setup = self._setup_for(picture, image)

@@ -22,14 +22,17 @@ _RAW = {
     "rgba8": ("COLOR_RGBA2GRAY", 4),
 }
 
+#: Markers that begin a frame header: all SOFn, between which lie DHT, JPG and DAC.
+_FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
-def grey(image: EncodedImage, width: int | None, cv2: Any) -> npt.NDArray[np.uint8]:
-    """uint8[rows, columns]. `width`: columns as recorded where known, so that a JPEG is decoded at reduced size.
+
+def grey(image: EncodedImage, cv2: Any) -> npt.NDArray[np.uint8]:
+    """uint8[rows, columns], as large as recorded or smaller; a large JPEG is decoded at reduced size.
 
     Raises Rejected for what is no picture, and for an encoding that is not read.
     """
     if image.encoding in ("jpeg", "png"):
-        return _halved(_decoded(image, width, cv2), cv2)
+        return _halved(_decoded(image, cv2), cv2)
     if image.encoding not in _RAW:
         valid = ", ".join(["jpeg", "png", *_RAW])
         raise Rejected(f"the encoding {image.encoding} is not read by the backup path; valid: {valid}")
@@ -42,9 +45,10 @@ def grey(image: EncodedImage, width: int | None, cv2: Any) -> npt.NDArray[np.uin
     return _halved(pixels if conversion is None else cv2.cvtColor(pixels, getattr(cv2, conversion)), cv2)
 
 
-def _decoded(image: EncodedImage, width: int | None, cv2: Any) -> npt.NDArray[np.uint8]:
+def _decoded(image: EncodedImage, cv2: Any) -> npt.NDArray[np.uint8]:
+    width = jpeg_width(image.data) if image.encoding == "jpeg" else None
     factor = 1
-    while image.encoding == "jpeg" and width is not None and factor < 8 and width // (2 * factor) >= LEAST_WIDTH:
+    while width is not None and factor < 8 and width // (2 * factor) >= LEAST_WIDTH:
         factor *= 2
     flag = cv2.IMREAD_GRAYSCALE if factor == 1 else getattr(cv2, f"IMREAD_REDUCED_GRAYSCALE_{factor}")
     data = np.frombuffer(image.data, np.uint8)
@@ -52,6 +56,18 @@ def _decoded(image: EncodedImage, width: int | None, cv2: Any) -> npt.NDArray[np
     if decoded is None:
         raise Rejected(f"the {image.encoding} picture cannot be decoded")
     return np.asarray(decoded, np.uint8)
+
+
+def jpeg_width(data: bytes | memoryview) -> int | None:
+    """Columns that the frame header of a JPEG states (ITU-T T.81, B.2.2); None where there is none."""
+    at = 2
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker in _FRAME_HEADERS:
+            return int.from_bytes(data[at + 7 : at + 9], "big")
+        # A marker may be preceded by fill bytes; every other segment before the frame header states its length.
+        at += 1 if marker == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return None
 
 
 def _halved(pixels: npt.NDArray[np.uint8], cv2: Any) -> npt.NDArray[np.uint8]:

@@ -15,6 +15,7 @@ from rt_sched.errors import DeploymentError
 from rt_sched.messages import Command, EncodedImage
 from rt_sched.ports import JobContext, Rejected, SensorDescription, StageContext
 from safety.camera_corridor import CameraCorridor
+from safety.grey_picture import grey, jpeg_width
 from sensors.recording import open_recording
 
 LOG = Path(__file__).resolve().parents[2] / "replay_data" / "hazard.mcap"
@@ -160,6 +161,47 @@ def test_large_pictures_are_halved_and_give_about_the_same(pictures: dict[str, l
     double = dataclasses.replace(sensor, image_width=1152, image_height=720, intrinsics=(fx, fy, cx, cy))
     found = commands(started(double), large)[-1]
     assert found.time_to_collision_ns == pytest.approx(small.time_to_collision_ns, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("columns", "shape"),
+    [(576, (360, 576)), (1118, (720, 1118)), (1120, (360, 560)), (1922, (360, 961)), (4480, (90, 560))],
+)
+def test_a_jpeg_is_decoded_at_the_size_that_its_own_header_allows(columns: int, shape: tuple[int, int]) -> None:
+    rows = {576: 360, 4480: 720}.get(columns, 720)
+    flags: list[int] = []
+
+    class Watched:
+        """OpenCV, with the flags of every decoding on record."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(cv2, name)
+
+        def imdecode(self, data: npt.NDArray[np.uint8], flag: int) -> object:
+            flags.append(flag)
+            return cv2.imdecode(data, flag)
+
+    pixels = np.tile(np.arange(columns, dtype=np.float64) * (255.0 / columns), (rows, 1)).astype(np.uint8)
+    for settings in ([], [cv2.IMWRITE_JPEG_PROGRESSIVE, 1]):
+        data = cv2.imencode(".jpg", pixels, settings)[1].tobytes()
+        assert jpeg_width(data) == columns
+        found = grey(EncodedImage(0, "f", "jpeg", data), Watched())
+        assert found.shape == shape
+        halves = (columns // shape[1]).bit_length() - 1
+        reduced = {0: cv2.IMREAD_GRAYSCALE, 1: cv2.IMREAD_REDUCED_GRAYSCALE_2, 3: cv2.IMREAD_REDUCED_GRAYSCALE_8}[
+            halves
+        ]
+        assert flags.pop() == reduced | cv2.IMREAD_IGNORE_ORIENTATION
+        assert (
+            float(np.abs(found[0, ::40].astype(float) - pixels[0, :: 40 << halves][: len(found[0, ::40])]).max()) < 6.0
+        )
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff\xd8", b"\xff\xd8\xff", b"\xff\xd8" + b"\xff" * 40, bytes(50), b"\xff\xd8\xff\xe0" + bytes(9)]
+)
+def test_a_width_that_a_jpeg_does_not_state_is_not_made_up(data: bytes) -> None:
+    assert jpeg_width(data) is None
 
 
 def test_pictures_that_show_nothing_are_rejected(pictures: dict[str, list[EncodedImage]]) -> None:
