@@ -166,3 +166,14 @@ def test_no_loss_is_noticed_later_than_derived():
         found.append(_noticed_after_ns(system, at * 1000))
     # The first loss comes right after a capture, and a look falls on the very limit.
     assert found[0] == max(found) == 82 * MS - 1000
+
+
+def test_a_system_that_is_in_the_mode_already_decides_nothing():
+    text = LIMP.replace("DECLARED", "detection: 30ms, reaction: 50ms, margin: 20ms")
+    system = load_system_text(text, file_name="f.yaml", base_dir=".", stages=None)
+    plan = make_plan(system)
+    cases = analyze_faults(system, plan, analyze(system, plan)).scenarios[0].cases
+    assert [(one.old, one.new, one.handling.decision_ns, one.transition) for one in cases] == [
+        ("normal", "limp", 30 * MS, "normal->limp"),
+        ("limp", "limp", 0, None),
+    ]

@@ -52,9 +52,8 @@ def handling_of(struck: Struck, derived: Detection | None) -> Handling:
     declared_ns = scenario.detection_ns
     known = [value for value in (declared_ns, None if derived is None else derived.value_ns) if value is not None]
     detection_ns = max(known, default=None)
-    decision_ns = max(0, scenario.mode_after_ns - (declared_ns if declared_ns is not None else detection_ns or 0))
-    if scenario.mode is None:
-        decision_ns = 0
+    changes = struck.new is not struck.old
+    decision_ns = max(0, scenario.mode_after_ns - detection_ns) if changes and detection_ns is not None else 0
     output = _first_output(struck)
     reaction_ns = None if output.output_ns is None else decision_ns + output.latency_ns + output.output_ns
     limit_ns = _limit_ns(struck)
@@ -62,6 +61,7 @@ def handling_of(struck: Struck, derived: Detection | None) -> Handling:
     margin_ns = None if longest_ns is None or detection_ns is None else longest_ns - detection_ns
     problems = [
         *_detection_problems(scenario, derived, detection_ns, limit_ns),
+        *(_change_problems(scenario, detection_ns) if changes else ()),
         *_reaction_problems(scenario, reaction_ns, output),
     ]
     if margin_ns is not None and margin_ns < 0:
@@ -105,12 +105,16 @@ def _detection_problems(
         )
     if detection_ns is None and limit_ns is not None:
         problems.append("nothing says within which time it is noticed; declare its detection")
-    if scenario.mode is not None and detection_ns is not None and scenario.mode_after_ns < detection_ns:
-        problems.append(
-            f"the mode changes {format_ns(scenario.mode_after_ns)} after the fault, but that may be noticed only "
-            f"{format_ns(detection_ns)} after it"
-        )
     return problems
+
+
+def _change_problems(scenario: model.FaultScenario, detection_ns: int | None) -> list[str]:
+    if detection_ns is None or scenario.mode_after_ns >= detection_ns:
+        return []
+    return [
+        f"the mode changes {format_ns(scenario.mode_after_ns)} after the fault, but that may be noticed only "
+        f"{format_ns(detection_ns)} after it"
+    ]
 
 
 def _reaction_problems(scenario: model.FaultScenario, reaction_ns: int | None, output: _Output) -> list[str]:
