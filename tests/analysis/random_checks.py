@@ -47,7 +47,7 @@ def check(seed: int, runs: int = 4, *, verdicts: bool = True) -> Outcome:
     report = analyze(system, plan) if verdicts else None
     for number, mode in enumerate(mode_loads(system, plan)):
         seen, missed = [0] * len(system.tasks), [False] * len(system.tasks)
-        for given in _legal_runs(mode, rng, runs):
+        for given in _legal_runs(system, mode, rng, runs):
             observe(given, seen, missed)
         if report is not None:
             _check_verdicts(f"system {seed}", system, report.modes[number].tasks, seen, missed, outcome)
@@ -117,12 +117,12 @@ def observe(given: MachineInput, seen: list[int], missed: list[bool]) -> Trace:
     return trace
 
 
-def _legal_runs(mode: ModeLoad, rng: random.Random, runs: int) -> Iterator[MachineInput]:
+def _legal_runs(system: System, mode: ModeLoad, rng: random.Random, runs: int) -> Iterator[MachineInput]:
     """Worst-case demands at once, then any demands, arrivals, releases and samples that the system allows.
 
     A mode that is not the first is entered at the begin, so that its bounds hold for all that is seen.
     """
-    system, first = mode.system, not mode.system.modes or mode.name == mode.system.modes[0].name
+    first = not system.modes or mode.name == system.modes[0].name
     rate = sum(1 / task.separation_ns for task in system.tasks)
     horizon_ns = int(_JOBS / rate) + 50
     for run in range(runs):
