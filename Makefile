@@ -42,6 +42,7 @@ benchmark: install
 evidence: install
 	$(BIN)/python benchmarks/evidence/random_systems.py
 	$(BIN)/python benchmarks/evidence/random_analysis.py
+	$(BIN)/python benchmarks/evidence/random_distributed.py
 	$(BIN)/python benchmarks/evidence/random_transitions.py
 	$(BIN)/python benchmarks/evidence/mutations.py
 	$(BIN)/python benchmarks/replay_overhead.py --json > benchmarks/results/replay_overhead.json
