@@ -204,7 +204,7 @@ class _Maker:
             head = self._clock(period)
             self._drafts.append(_Draft(f"p{number}a", rng.randrange(len(self._elements)), head, (), rate, period))
             path.append(f"p{number}a")
-        sampling = 0.0 if has.simple and rng.random() < 0.7 else 0.3
+        sampling = 0.0 if has.simple and rng.random() < 0.7 else rng.choice((0.0, 0.5, 0.5, 1.0))
         for place in range(rng.randint(2 if len(path) == 1 and path[0][0] == "s" else 1, 5)):
             name = f"p{number}{'bcdefg'[place]}"
             element = rng.randrange(len(self._elements))
