@@ -38,8 +38,8 @@ class _NoStages:
     def describe(self, stage: str) -> str:
         return f"{stage}: no stage is known here"
 
-    def check_parameters(self, stage: str, parameters: object) -> None:
-        return None
+    def check_parameters(self, stage: str, parameters: object) -> tuple[str, ...]:
+        return ()
 
 
 def main(tasks: int) -> None:

@@ -1,13 +1,15 @@
 """How well the pipelines see and decide: scenes with known truth, and real frames against the FP32 detector.
 
-    python benchmarks/perception.py [--scenes NAME ...] [--system FILE] [--data FOLDER] [--keep FOLDER] [--json]
+    python benchmarks/perception.py [--scenes NAME ...] [--losses] [--system FILE] [--data FOLDER] [--keep FOLDER]
+        [--json]
 
 Makes each scene (or takes it from --keep, where an earlier run left it), replays it with `rt-sched`'s own code and
 judges what lies in the run's output.mcap. Detection: recall and precision of boxes at IoU 0.5, per kind of road user,
 within 40 m. Fusion: recall and precision of tracks, switches of track numbers, error of range. Decision: error of the
 time to collision below 3 s, and whether the reaction was the one that the scene asks for; the car that obeys the
-commands is modelled in sensors/scene/outcome.py. Real frames come from --data (skipped, with the reason, where that is
-not there). Takes about 15 s of one core per second of a scene.
+commands is modelled in sensors/scene/outcome.py. With --losses the shipped hazard scene is replayed for each loss of
+sensors in quality/degradation.py. Real frames come from --data (skipped, with the reason, where that is not there).
+Takes about 15 s of one core per second of a scene, and up to half a minute per loss.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "evidence"), str(ROOT / "be
 
 import detections  # noqa: E402
 import tracks  # noqa: E402
+from degradation import degradation  # noqa: E402
 from machine import describe_run  # noqa: E402
 from outputs import read_outputs  # noqa: E402
 from reaction import reaction, time_to_collision  # noqa: E402
@@ -47,9 +50,10 @@ def main() -> int:
     parser.add_argument("--system", default=str(ROOT / "examples" / "quad_orin.yaml"), help="system file")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with real frames and the FP32 model")
     parser.add_argument("--keep", type=Path, help="folder for the scenes, which a later run takes up again")
+    parser.add_argument("--losses", action="store_true", help="replay the hazard scene without some of its sensors")
     parser.add_argument("--json", action="store_true", help="print the results as JSON instead of tables")
     arguments = parser.parse_args()
-    document: dict[str, Any] = {"schema": SCHEMA, **describe_run(ROOT), "scenes": [], "real_frames": []}
+    document: dict[str, Any] = {"schema": SCHEMA, **describe_run(ROOT), "scenes": [], "losses": [], "real_frames": []}
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         keep = arguments.keep or work
@@ -57,6 +61,9 @@ def main() -> int:
         for name in arguments.scenes:
             print(f"{name} ...", file=sys.stderr, flush=True)
             document["scenes"].append(judge(name, arguments.system, keep, work))
+        if arguments.losses:
+            print("losses ...", file=sys.stderr, flush=True)
+            document["losses"] = list(degradation(ROOT, arguments.system, work))
         if arguments.data.is_dir():
             print("real frames ...", file=sys.stderr, flush=True)
             document["real_frames"] = list(real_frames(arguments.data, work))
@@ -125,6 +132,12 @@ def show(document: dict[str, Any]) -> None:
         )
     times = ["in sight s", "emergency s", "last chance s"]
     table(["reaction", "wanted", "right", *times, "TTC s", "hardest m/s2", "least gap m", "impact m/s"], decision)
+    lost = [
+        [row["loss"], row["path"] or "-", seconds(row["emergency_ns"])]
+        + [text(row[key]) for key in ("told_ttc_s", "ttc_at_emergency_s", "least_gap_m", "impact_m_s")]
+        for row in document["losses"]
+    ]
+    table(["sensors lost", "path", "emergency s", "TTC told s", "true s", "least gap m", "impact m/s"], lost)
     frames = []
     for row in document["real_frames"]:
         agreed = row.get("int8_against_fp32") or {}

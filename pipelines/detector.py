@@ -180,6 +180,7 @@ class Postprocess(StageBase):
 
     inputs: ClassVar[Mapping[str, type]] = {"raw": Tensor}
     outputs: ClassVar[Mapping[str, type]] = {"detections": Detections2D}
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {"camera": ("camera",)}
 
     def __init__(
         self,

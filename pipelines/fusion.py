@@ -75,6 +75,7 @@ class Fuse(StageBase):
     outputs: ClassVar[Mapping[str, type]] = {"objects": TrackedObjects}
     optional_inputs: ClassVar[frozenset[str]] = frozenset({"boxes", "ego"})
     stateful: ClassVar[bool] = True
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {"lidar": ("lidar",), "imu": ("imu",)}
 
     def __init__(
         self,

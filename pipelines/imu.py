@@ -94,6 +94,7 @@ class Integrate(StageBase):
     inputs: ClassVar[Mapping[str, type]] = {"imu": ImuSample}
     outputs: ClassVar[Mapping[str, type]] = {"ego": EgoMotion}
     stateful: ClassVar[bool] = True
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {"sensor": ("imu",)}
 
     def __init__(
         self,

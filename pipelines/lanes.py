@@ -45,6 +45,7 @@ class LaneMarkings(StageBase):
 
     inputs: ClassVar[Mapping[str, type]] = {"image": EncodedImage}
     outputs: ClassVar[Mapping[str, type]] = {"corridor": RoadCorridor}
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {"camera": ("camera",)}
 
     def __init__(
         self,
@@ -176,6 +177,7 @@ class DrivableArea(StageBase):
 
     inputs: ClassVar[Mapping[str, type]] = {"raw": Tensor}
     outputs: ClassVar[Mapping[str, type]] = {"corridor": RoadCorridor}
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {"camera": ("camera",)}
 
     def __init__(
         self,

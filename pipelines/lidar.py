@@ -60,6 +60,7 @@ class Preprocess(StageBase):
     inputs: ClassVar[Mapping[str, type]] = {"points": PointCloud, "ego": EgoMotion}
     outputs: ClassVar[Mapping[str, type]] = {"obstacles": PointCloud}
     optional_inputs: ClassVar[frozenset[str]] = frozenset({"ego"})
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {"sensor": ("lidar",)}
 
     def __init__(
         self,

@@ -69,6 +69,7 @@ class Understand(StageBase):
     inputs: ClassVar[Mapping[str, type]] = {"objects": TrackedObjects, "ego": EgoMotion}
     outputs: ClassVar[Mapping[str, type]] = {"situation": Situation}
     optional_inputs: ClassVar[frozenset[str]] = frozenset({"ego"})
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {"required_sensors": ("camera", "lidar")}
 
     def __init__(
         self,
@@ -91,7 +92,8 @@ class Understand(StageBase):
         if initial_speed_m_s is not None:
             checked_number("initial_speed_m_s", initial_speed_m_s, low=-20.0, high=100.0, unit="m/s")
         self._initial_speed_m_s = initial_speed_m_s
-        if isinstance(required_sensors, str) or not all(isinstance(name, str) for name in required_sensors):
+        is_list = isinstance(required_sensors, Sequence) and not isinstance(required_sensors, str)
+        if not is_list or not all(isinstance(name, str) for name in required_sensors):
             raise ValueError(f"required_sensors: {required_sensors!r} is not a list of sensor names")
         self._required = tuple(required_sensors)
         self._blind: frozenset[str] = frozenset()

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, InputCheck, SensorView
 from rt_sched.messages.e2e import E2EState
 from rt_sched.units import NS_PER_MS, format_ns
-from safety.plausibility import CommandLimits, does_not_follow, impossible, malformed
+from safety.plausibility import CommandLimits, does_not_follow, impossible, in_plain_numbers, malformed
 from safety.transitions import TABLE, Choice, Fact, Row, row_for
 
 
@@ -109,6 +109,7 @@ def arbitrate(
 
     A `now_ns` before the previous one starts a new epoch: all memory but a latched MINIMAL_RISK is forgotten.
     """
+    inputs = replace(inputs, primary=_plain(inputs.primary), backup=_plain(inputs.backup))
     memory = _enter(memory, now_ns)
     started_ns = memory.started_ns if memory.started_ns is not None else now_ns
     fault = _fault(inputs.primary, now_ns, policy.primary_age_limit_ns, policy)
@@ -151,6 +152,13 @@ def arbitrate(
         decisions=memory.decisions + 1,
     )
     return after, decision
+
+
+def _plain(given: PathInput) -> PathInput:
+    """The same input, with plain numbers where the command is well formed."""
+    if given.command is None or malformed(given.command):
+        return given
+    return PathInput(in_plain_numbers(given.command), given.e2e)
 
 
 def stale_sensors(command: Command | None, now_ns: int, started_ns: int, policy: ArbiterPolicy) -> tuple[str, ...]:

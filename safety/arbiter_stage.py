@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from rt_sched.errors import DeploymentError
 from rt_sched.messages.control import ArbiterDecision, Command, ReleaseRequest
 from rt_sched.messages.e2e import COUNTER_MODULUS, MAX_COUNTER_STEP, E2EMemory, E2EState, check, without_header
 from rt_sched.ports.stage import JobContext, SensorDescription, StageBase, StageContext, Watch
 from rt_sched.units import NS_PER_MS
 from safety.arbiter import ArbiterInputs, ArbiterMemory, ArbiterPolicy, PathInput, arbitrate
-from safety.parameters import checked, checked_ms, checked_whole
+from safety.parameters import checked, checked_ms, checked_names, checked_times, checked_whole, unknown_name
 from safety.plausibility import CommandLimits, malformed_release
 
 #: Default age limit of a view: so many periods of its sensor, plus the time that the chain to the command may take.
@@ -37,7 +38,8 @@ class Arbiter(StageBase):
     `view_age_limit_ms`: sensor -> limit; None monitors every camera and LiDAR of the run with three of its periods
     plus 100 ms. `forward_sensors`: None takes the LiDARs and the cameras that look ahead (or whose pose is unknown).
     `max_counter_step`: by how much a path's counter may grow from one command read to the next.
-    Other parameters as in `ArbiterPolicy` and `CommandLimits`. Raises ValueError for a parameter out of range.
+    Other parameters as in `ArbiterPolicy` and `CommandLimits`. Raises ValueError for a parameter out of range,
+    DeploymentError at start for a sensor that the run does not have.
     """
 
     inputs: ClassVar[Mapping[str, type]] = {"primary": Command, "backup": Command, "release": ReleaseRequest}
@@ -45,6 +47,10 @@ class Arbiter(StageBase):
     optional_inputs: ClassVar[frozenset[str]] = frozenset({"primary", "backup", "release"})
     stateful: ClassVar[bool] = True
     checks_e2e: ClassVar[bool] = True
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "view_age_limit_ms": ("camera", "lidar", "imu"),
+        "forward_sensors": ("camera", "lidar"),
+    }
 
     def __init__(
         self,
@@ -68,13 +74,10 @@ class Arbiter(StageBase):
         self._release_age_ns = checked_ms("release_age_limit_ms", release_age_limit_ms, 1.0, 60_000.0)
         self._primary_ns = _optional_ms("command_age_limit_ms", command_age_limit_ms)
         self._backup_ns = _optional_ms("backup_age_limit_ms", backup_age_limit_ms)
-        limits = None if view_age_limit_ms is None else dict(view_age_limit_ms)
         self._limits_ns = (
-            None
-            if limits is None
-            else {name: checked_ms(f"view_age_limit_ms.{name}", value, 1.0, 60_000.0) for name, value in limits.items()}
+            None if view_age_limit_ms is None else checked_times("view_age_limit_ms", view_age_limit_ms, 1.0, 60_000.0)
         )
-        self._forward = None if forward_sensors is None else tuple(forward_sensors)
+        self._forward = None if forward_sensors is None else checked_names("forward_sensors", forward_sensors)
         deceleration = checked("max_deceleration_m_s2", max_deceleration_m_s2, 0.1, 15.0)
         self._policy = ArbiterPolicy(
             startup_grace_ns=checked_ms("startup_grace_ms", startup_grace_ms, 0.0, 60_000.0),
@@ -114,6 +117,8 @@ class Arbiter(StageBase):
     def _complete(self, context: StageContext) -> ArbiterPolicy:
         """The policy with the limits that follow from the sensors of the run."""
         watched = [sensor for _, sensor in sorted(context.sensors.items()) if sensor.kind in ("camera", "lidar")]
+        _check_names(context, "view_age_limit_ms", self._limits_ns or (), sorted(context.sensors))
+        _check_names(context, "forward_sensors", self._forward or (), [sensor.name for sensor in watched])
         limits_ns = self._limits_ns
         if limits_ns is None:
             limits_ns = {sensor.name: VIEW_PERIODS * sensor.period_ns + CHAIN_BUDGET_NS for sensor in watched}
@@ -159,6 +164,15 @@ class Arbiter(StageBase):
             max_step=self._max_step,
         )
         return state
+
+
+def _check_names(context: StageContext, parameter: str, names: Iterable[str], valid: Collection[str]) -> None:
+    """Raises DeploymentError for a name that no sensor of the run has; without any sensors nothing is known."""
+    for name in names:
+        if context.sensors and name not in valid:
+            raise DeploymentError(
+                f"task {context.task}: {parameter}: {name!r} is no such sensor; {unknown_name(name, valid)}"
+            )
 
 
 def _optional_ms(name: str, value: float | None) -> int | None:

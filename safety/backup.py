@@ -58,6 +58,7 @@ class LidarCorridor(StageBase):
     inputs: ClassVar[Mapping[str, type]] = {"points": PointCloud}
     outputs: ClassVar[Mapping[str, type]] = {"command": Command}
     stateful: ClassVar[bool] = True
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {"lidar": ("lidar",)}
 
     def __init__(
         self,

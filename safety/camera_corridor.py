@@ -94,6 +94,7 @@ class CameraCorridor(StageBase):
     inputs: ClassVar[Mapping[str, type]] = {"image": EncodedImage}
     outputs: ClassVar[Mapping[str, type]] = {"command": Command}
     stateful: ClassVar[bool] = True
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {"camera": ("camera",)}
 
     def __init__(
         self,

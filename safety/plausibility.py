@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ _INT64 = 1 << 63
 _FLAG = (bool, np.bool_)
 _REAL = (float, np.floating)
 _WHOLE = (int, np.integer)
+_PLAIN = (int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,28 @@ def malformed(command: Any) -> str | None:
     if type(command.views) is not tuple or not all(_is_view(view) for view in command.views):
         return "a view is malformed"
     return None
+
+
+def in_plain_numbers(command: Command) -> Command:
+    """A well-formed command with Python's own numbers, whose arithmetic knows no widths and no signs.
+
+    The command itself where it has them already.
+    """
+    collision_ns = command.time_to_collision_ns
+    numbers = (command.capture_time_ns, command.counter, command.acceleration_m_s2, collision_ns)
+    values = (*numbers, command.emergency, command.valid, *(view.capture_time_ns for view in command.views))
+    if all(type(value) in _PLAIN for value in values):
+        return command
+    return replace(
+        command,
+        capture_time_ns=int(command.capture_time_ns),
+        counter=int(command.counter),
+        acceleration_m_s2=float(command.acceleration_m_s2),
+        emergency=bool(command.emergency),
+        time_to_collision_ns=None if collision_ns is None else int(collision_ns),
+        valid=bool(command.valid),
+        views=tuple(SensorView(view.sensor, int(view.capture_time_ns)) for view in command.views),
+    )
 
 
 def malformed_release(request: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
@@ -36,20 +37,24 @@ class ImportedStages:
             parameters=parameters,
             optional_inputs=frozenset(getattr(found, "optional_inputs", ())),
             open_parameters=open_parameters,
+            sensor_parameters=dict(getattr(found, "sensor_parameters", {})),
         )
 
-    def check_parameters(self, stage: str, parameters: Mapping[str, Any]) -> str | None:
-        """See `StageCatalogue.check_parameters`: constructs the stage, which is cheap by contract."""
+    def check_parameters(self, stage: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """See `StageCatalogue.check_parameters`: constructs the stage, which is cheap by contract.
+
+        After a complaint that names a parameter it is constructed again without that one, to find the next.
+        """
         found = _find_class(stage)
         if isinstance(found, str):
-            return found
-        try:
-            found(**parameters)
-        except (ValueError, TypeError) as error:
-            return " ".join(str(error).split()) or type(error).__name__
-        except Exception as error:
-            return f"the constructor failed with {type(error).__name__}: {error}"
-        return None
+            return (found,)
+        left, complaints = dict(parameters), []
+        while (complaint := _refusal(found, left)) is not None:
+            complaints.append(complaint)
+            named = re.match(r"(\w+): ", complaint)
+            if named is None or left.pop(named[1], None) is None or _lacks_parameter(found, left):
+                break
+        return tuple(complaints)
 
     def create(self, task: Task) -> Stage:
         """A new instance for `task`; raises DeploymentError where its class or parameters are wrong."""
@@ -59,11 +64,27 @@ class ImportedStages:
             )
         parameters = dict(task.parameters)
         found = _find_class(task.stage)
-        complaint = found if isinstance(found, str) else self.check_parameters(task.stage, parameters)
-        if isinstance(found, str) or complaint is not None:
-            raise DeploymentError(f"task {task.name}: {complaint}")
+        complaints = (found,) if isinstance(found, str) else self.check_parameters(task.stage, parameters)
+        if isinstance(found, str) or complaints:
+            raise DeploymentError(f"task {task.name}: {'; '.join(complaints)}")
         instance: Stage = found(**parameters)
         return instance
+
+
+def _refusal(found: Any, parameters: Mapping[str, Any]) -> str | None:
+    """What the constructor says against these parameters."""
+    try:
+        found(**parameters)
+    except (ValueError, TypeError) as error:
+        return " ".join(str(error).split()) or type(error).__name__
+    except Exception as error:
+        return f"the constructor failed with {type(error).__name__}: {error}"
+    return None
+
+
+def _lacks_parameter(found: Any, parameters: Mapping[str, Any]) -> bool:
+    known, _ = _constructor_parameters(found)
+    return any(parameter.required and name not in parameters for name, parameter in known.items())
 
 
 def _find_class(stage: str) -> Any:

@@ -120,7 +120,8 @@ def _load(
     sensor_drafts = read_sensors(top.get("sensors"), devices, triggers, problems)
     sensors = {name: draft.sensor for name, draft in sensor_drafts.items()}
     resources = read_resources(top.get("resources"), problems)
-    drafts = read_tasks(top.get("tasks"), Surroundings(devices, resources, stages), problems)
+    kinds = {name: draft.sensor.kind.value if draft.kind_known else None for name, draft in sensor_drafts.items()}
+    drafts = read_tasks(top.get("tasks"), Surroundings(devices, resources, stages, kinds), problems)
     for name in drafts.keys() & sensors.keys():
         problems.add(drafts[name].key, f"{name!r} is a sensor too, in line {sensor_drafts[name].key.line}")
     producers = task_producers(drafts) | sensor_producers(sensor_drafts)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rt_sched.config import fields
-from rt_sched.config.problems import lacking, quoted
+from rt_sched.config.problems import Problems, lacking, listed, quoted, unknown
 from rt_sched.config.table import Table, mapping_entries
+from rt_sched.config.yaml_nodes import Node
 from rt_sched.ports import StageCatalogue, StageDescription
 
 _STAGE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
@@ -36,8 +37,13 @@ def read_stage(
 
 
 def read_parameters(
-    table: Table, stage: str, description: StageDescription | None, stages: StageCatalogue
+    table: Table,
+    stage: str,
+    description: StageDescription | None,
+    stages: StageCatalogue,
+    sensors: Mapping[str, str | None],
 ) -> tuple[tuple[str, Any], ...]:
+    """The parameters of the task in `table`. `sensors`: name -> kind, None where the file does not say it rightly."""
     node = table.get("parameters")
     entries = {} if node is None else mapping_entries(node, "parameters", table.problems)
     values = {key: fields.plain_value(entry.value, table.problems) for key, entry in entries.items()}
@@ -46,14 +52,33 @@ def read_parameters(
         complaints = _parameter_name_complaints(values, description)
         for key, message in complaints:
             table.problems.add(entries[key].key if key in entries else place, message)
-        refusal = None if complaints else stages.check_parameters(stage, values)
-        if refusal is not None:
+        usable = {key: value for key, value in values.items() if key not in dict(complaints)}
+        lacks = any(key not in entries for key, _ in complaints)
+        for refusal in () if lacks else stages.check_parameters(stage, usable):
             named = re.match(r"(\w+): (.*)", refusal, re.DOTALL)
             if named and named[1] in entries:
                 table.problems.add(entries[named[1]].value, named[2])
             else:
                 table.problems.add(place, f"{stage} refuses its parameters: {refusal}")
+        for key in description.sensor_parameters.keys() & entries.keys():
+            _check_sensors(entries[key].value, description.sensor_parameters[key], sensors, table.problems)
     return tuple(sorted(values.items()))
+
+
+def _check_sensors(node: Node, kinds: tuple[str, ...], sensors: Mapping[str, str | None], problems: Problems) -> None:
+    """Report names of sensors that are none, or of another kind than a parameter may name."""
+    if node.is_mapping:
+        places = [entry.key for entry in node.entries.values()]
+    else:
+        places = list(node.items) if node.is_sequence else [node]
+    valid = [name for name, kind in sensors.items() if kind is None or kind in kinds]
+    for place in places:
+        if not place.is_scalar or place.scalar_type != "str" or place.text in valid:
+            continue
+        if place.text in sensors:
+            problems.add(place, f"{quoted(place.text)} is a {sensors[place.text]}; valid: {listed(valid)}")
+        else:
+            problems.add(place, unknown(' or '.join(kinds), place.text, valid))
 
 
 def _parameter_name_complaints(values: Mapping[str, Any], description: StageDescription) -> list[tuple[str, str]]:

@@ -149,11 +149,12 @@ class TaskDraft:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a task may name: devices, resources, stages."""
+    """What a task may name: devices, resources, stages, sensors (with their kind, None where it is not known)."""
 
     devices: Mapping[str, Device]
     resources: Mapping[str, SharedResource]
     stages: StageCatalogue
+    sensors: Mapping[str, str | None]
 
 
 def read_tasks(node: Node | None, around: Surroundings, problems: Problems) -> dict[str, TaskDraft]:
@@ -200,7 +201,7 @@ def _read_task(
     )
     details = {
         "stage": stage,
-        "parameters": read_parameters(table, stage, description, around.stages),
+        "parameters": read_parameters(table, stage, description, around.stages, around.sensors),
         "execution": execution or _STAND_IN_EXECUTION,
         "core": read_core(table, element),
         "priority": table.read("priority"),

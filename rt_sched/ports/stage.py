@@ -126,12 +126,14 @@ class StageBase:
 
     `optional_inputs` names those of `inputs` that a system file may leave unconnected: `process` then gets a mapping
     without them. `checks_e2e`: the stage checks the headers of its inputs itself and gets damaged messages too; for
-    others the runtime does, and a damaged message counts as none.
+    others the runtime does, and a damaged message counts as none. `sensor_parameters`: parameters that name sensors (a
+    name, a list of names, or a mapping from names), with the kinds of sensor that they may name; loading checks them.
     """
 
     stateful: ClassVar[bool] = False
     optional_inputs: ClassVar[frozenset[str]] = frozenset()
     checks_e2e: ClassVar[bool] = False
+    sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def start(self, context: StageContext) -> None:
         """Nothing to prepare."""

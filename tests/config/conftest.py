@@ -53,11 +53,11 @@ class FixedStages:
     def describe(self, stage: str) -> StageDescription | str:
         return STAGES[stage] if stage in STAGES else unknown("stage", stage, STAGES)
 
-    def check_parameters(self, stage: str, parameters: Mapping[str, Any]) -> str | None:
+    def check_parameters(self, stage: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
         threshold = parameters.get("threshold", 0.5)
         if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-            return f"threshold: {threshold!r} is not between 0 and 1"
-        return "no classes today" if "classes" in parameters else None
+            return (f"threshold: {threshold!r} is not between 0 and 1",)
+        return ("no classes today",) if "classes" in parameters else ()
 
 
 VALID = (Path(__file__).parent / "valid.yaml").read_text()

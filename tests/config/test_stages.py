@@ -142,11 +142,11 @@ def test_module_that_does_not_exist_at_all() -> None:
 
 def test_parameters_are_checked_by_the_class_itself(module) -> None:
     stages, good = ImportedStages(), module("good:Good")
-    assert stages.check_parameters(good, {"size": 3}) is None
-    assert stages.check_parameters(good, {"size": 0}) == "size: must be at least 1"
+    assert stages.check_parameters(good, {"size": 3}) == ()
+    assert stages.check_parameters(good, {"size": 0}) == ("size: must be at least 1",)
     assert "not supported between" in str(stages.check_parameters(good, {"size": "big"}))
     failed = stages.check_parameters(good, {"size": 1, "mode": "crash"})
-    assert failed == "the constructor failed with OSError: disk"
+    assert failed == ("the constructor failed with OSError: disk",)
 
 
 def test_create(module) -> None:

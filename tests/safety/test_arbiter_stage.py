@@ -78,7 +78,7 @@ def test_the_stage_works_without_backup_and_without_sensors() -> None:
         ({"max_counter_step": 0}, "max_counter_step: 0 is out of range; valid: from 1 to"),
         ({"max_rate_m_s3": 0.5}, "max_rate_m_s3: 0.5 is out of range; valid: from 1 to 100000"),
         ({"release_age_limit_ms": 0}, "release_age_limit_ms: 0 is out of range; valid: from 1 to 60000"),
-        ({"view_age_limit_ms": {"top": "x"}}, "view_age_limit_ms.top: 'x' is not a number; valid: from 1 to 60000"),
+        ({"view_age_limit_ms": {"top": "x"}}, "view_age_limit_ms: top: 'x' is not a number; valid: from 1 to 60000"),
         ({"minimal_risk_deceleration_m_s2": math.nan}, "minimal_risk_deceleration_m_s2: nan is not a number"),
     ],
 )
