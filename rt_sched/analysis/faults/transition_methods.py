@@ -12,10 +12,9 @@ Source: Tindell, Burns, Wellings 1992; Pedro, Burns 1998 (position of the change
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 
+from rt_sched.analysis.faults.transition_arrivals import BEFORE, MOST_JOBS, NEVER, Arrivals, Position
 from rt_sched.analysis.faults.transition_loads import Presence, Transition
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods import Found, Method
@@ -30,15 +29,14 @@ from rt_sched.analysis.methods.method import (
 from rt_sched.analysis.methods.rows import (
     Row,
     arrival_term,
-    interference,
     lock_terms,
     longest_lower_regions_ns,
     own_terms,
     region_term,
     rows_of,
 )
-from rt_sched.analysis.result import Bound, Term
-from rt_sched.analysis.theory.fixed_points import NotConverged, exact_sum, least_fixed_point
+from rt_sched.analysis.result import Bound
+from rt_sched.analysis.theory.fixed_points import NotConverged, least_fixed_point
 from rt_sched.model import Policy
 
 FP_NAME, BUSY_NAME = "fp_mode_change", "busy_period_mode_change"
@@ -46,9 +44,6 @@ FP_SOURCE = "Tindell, Burns, Wellings 1992; Pedro, Burns 1998 (response across a
 BUSY_SOURCE = "Real, Crespo 2004 (busy period across a change of mode)"
 
 _NEEDS = (ONE_CORE, NO_SUSPENSION, BOUNDED_BLOCKING, ONE_BUDGET)
-
-#: Positions of a change, and jobs of one busy period, that are looked at for one task.
-_MOST_POSITIONS, _MOST_JOBS = 2000, 2000
 
 
 def split_methods(change: Transition) -> tuple[Method, ...]:
@@ -76,122 +71,8 @@ def split_methods(change: Transition) -> tuple[Method, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Position:
-    """A change `at_ns` after the begin of a busy period; None: there is none.
-
-    `begun`: the change lies at the begin or before it, so that added tasks may already release at any instant.
-    `most_removed_ns`: what removed jobs execute at most before they are aborted, None for all that they need.
-    """
-
-    at_ns: int | None
-    begun: bool = False
-    most_removed_ns: int | None = None
-
-
-_NEVER, _BEFORE = _Position(None), _Position(0, begun=True)
-
-
-class _Arrivals:
-    """How many jobs of each row are released in a busy period, given where the change is."""
-
-    def __init__(self, presence: Mapping[int, Presence], latency_ns: Mapping[int, int]) -> None:
-        self._presence, self._latency_ns = presence, latency_ns
-
-    def presence(self, row: Row) -> Presence:
-        return self._presence.get(row.task.index, Presence.KEPT)
-
-    def first_ns(self, row: Row, position: _Position) -> int:
-        """Of an added task: earliest arrival after the begin of the busy period."""
-        return (position.at_ns or 0) + self._latency_ns[row.task.index]
-
-    def jobs(self, row: Row, window_ns: int, position: _Position, free: Row | None = None) -> int:
-        """Most releases in the first `window_ns` of a busy period; row `free` may release in all of it."""
-        presence = Presence.KEPT if row is free else self.presence(row)
-        if presence is Presence.KEPT:
-            return row.jobs_within(window_ns)
-        if presence is Presence.REMOVED:
-            length_ns = window_ns if position.at_ns is None else min(window_ns, position.at_ns)
-            return row.jobs_within(length_ns) if length_ns > 0 else 0
-        if position.at_ns is None:
-            return 0
-        if position.begun:
-            return row.jobs_within(window_ns)
-        length_ns = window_ns - self.first_ns(row, position)
-        return -(-(length_ns + row.stream.jitter_ns) // row.stream.period_ns) if length_ns > 0 else 0
-
-    def positions(self, rows: Sequence[Row], reach_ns: int, switch_ns: int) -> Iterator[_Position]:
-        """For each release of a removed task in the first `reach_ns` of a busy period the worst change after it.
-
-        `switch_ns`: what it costs to resume the job that an aborted one had preempted.
-        """
-        removed = [row for row in rows if self.presence(row) is Presence.REMOVED]
-        releases = self._releases(removed, reach_ns)
-        # Jobs that hold a lock are aborted only when they have released it.
-        locks = any(row.task.locks for row in removed)
-        for release_ns, next_ns in zip(releases, [*releases[1:], None], strict=True):
-            if locks:
-                yield _Position(release_ns)
-                continue
-            needed_ns = sum(row.jobs_within(release_ns) * row.task.cost_ns for row in removed)
-            at_ns = max(release_ns, needed_ns if next_ns is None else min(needed_ns, next_ns - 1))
-            yield _Position(at_ns, most_removed_ns=at_ns + 2 * switch_ns)
-
-    def _releases(self, removed: Sequence[Row], reach_ns: int) -> list[int]:
-        """The first instants of a busy period before which one more removed job may have been released."""
-        # Without removed work, a change right after the begin leaves added tasks the most time after it.
-        instants = {1}
-        for row in removed:
-            period_ns, jitter_ns = row.stream.period_ns, row.jitter_ns
-            first, last = jitter_ns // period_ns + 1, (reach_ns + jitter_ns) // period_ns
-            if last - first > _MOST_POSITIONS:
-                raise NotConverged(f"more than {_MOST_POSITIONS} positions of the change have to be looked at")
-            instants.update(number * period_ns - jitter_ns + 1 for number in range(first, last + 1))
-        if len(instants) > _MOST_POSITIONS:
-            raise NotConverged(f"more than {_MOST_POSITIONS} positions of the change have to be looked at")
-        return sorted(instants)
-
-    def work_ns(self, rows: Sequence[Row], window_ns: int, position: _Position, free: Row | None = None) -> int:
-        """What these rows need at most in the first `window_ns` of a busy period; row `free` as for `jobs`."""
-        lasting_ns = removed_ns = 0
-        for row in rows:
-            needed_ns = self.jobs(row, window_ns, position, free) * row.task.cost_ns
-            if row is not free and self.presence(row) is Presence.REMOVED:
-                removed_ns += needed_ns
-            else:
-                lasting_ns += needed_ns
-        most_ns = position.most_removed_ns
-        return lasting_ns + (removed_ns if most_ns is None else min(removed_ns, most_ns))
-
-    def terms(self, rows: Sequence[Row], window_ns: int, position: _Position) -> list[Term]:
-        """The terms of `work_ns`, one a task."""
-        lasting = [row for row in rows if self.presence(row) is not Presence.REMOVED]
-        removed = [row for row in rows if self.presence(row) is Presence.REMOVED]
-        terms = interference([(row.task, self.jobs(row, window_ns, position)) for row in lasting])
-        left_ns = position.most_removed_ns
-        for term in interference([(row.task, self.jobs(row, window_ns, position)) for row in removed]):
-            if left_ns is None or term.value_ns <= left_ns:
-                terms.append(term)
-            elif left_ns > 0:
-                terms.append(Term(term.kind, left_ns, term.by))
-            left_ns = None if left_ns is None else max(0, left_ns - term.value_ns)
-        return terms
-
-    def busy_ns(self, rows: Sequence[Row], blocked_ns: int, position: _Position, free: Row | None = None) -> int:
-        """Length of the busy period of `rows`, at least 1; row `free` may release in all of it."""
-        gone = Presence.ADDED if position.at_ns is None else Presence.REMOVED
-        lasting = (row for row in rows if row is free or self.presence(row) is not gone)
-        if exact_sum(Fraction(row.task.cost_ns, row.stream.period_ns) for row in lasting) > 1:
-            raise NotConverged("the load exceeds 1, so the busy period does not end")
-        return least_fixed_point(
-            lambda window_ns: blocked_ns + self.work_ns(rows, window_ns, position, free),
-            1,
-            horizon_ns=_MOST_JOBS * max(row.stream.period_ns for row in rows),
-        )
-
-
 def _fixed_priority(change: Transition, load: ProcessorLoad) -> list[Found]:
-    rows, arrivals = rows_of(load), _Arrivals(change.presence, change.latency_ns)
+    rows, arrivals = rows_of(load), Arrivals(change.presence, change.latency_ns)
     regions = longest_lower_regions_ns(load)
     found: dict[int, Found] = {}
     for row in rows:
@@ -205,9 +86,7 @@ def _fixed_priority(change: Transition, load: ProcessorLoad) -> list[Found]:
 class _FixedPriorityRow:
     """One stream of one task under fixed priorities."""
 
-    def __init__(
-        self, load: ProcessorLoad, rows: Sequence[Row], mine: Row, region_ns: int, arrivals: _Arrivals
-    ) -> None:
+    def __init__(self, load: ProcessorLoad, rows: Sequence[Row], mine: Row, region_ns: int, arrivals: Arrivals) -> None:
         self._load, self._mine, self._arrivals, self._region_ns = load, mine, arrivals, region_ns
         self._rows = [row for row in rows if row.task.level <= mine.task.level]
         self._others = [row for row in self._rows if row is not mine]
@@ -224,22 +103,22 @@ class _FixedPriorityRow:
 
     def usual(self) -> Iterator[Bound]:
         """Every job of the longest busy period without a change."""
-        return self._responses(_NEVER)
+        return self._responses(NEVER)
 
-    def _positions(self) -> Iterator[_Position]:
+    def _positions(self) -> Iterator[Position]:
         presence = self._arrivals.presence(self._mine)
         # Jobs of a removed task that complete do so before the change.
         if presence is not Presence.ADDED:
-            yield _NEVER
+            yield NEVER
         if presence is Presence.REMOVED:
             return
-        yield _BEFORE
+        yield BEFORE
         if not any(self._arrivals.presence(row) is not Presence.KEPT for row in self._rows):
             return
-        reach_ns = self._arrivals.busy_ns(self._rows, self._blocked_ns, _NEVER)
+        reach_ns = self._arrivals.busy_ns(self._rows, self._blocked_ns, NEVER)
         yield from self._arrivals.positions(self._rows, reach_ns, self._load.row.switch_ns)
 
-    def _responses(self, position: _Position) -> Iterator[Bound]:
+    def _responses(self, position: Position) -> Iterator[Bound]:
         """Every job of the busy period."""
         mine, task = self._mine, self._mine.task
         # Where messages make it arrive, an added task is taken to release at any instant.
@@ -247,15 +126,15 @@ class _FixedPriorityRow:
         free = None if late else mine
         busy_ns = self._arrivals.busy_ns(self._rows, self._blocked_ns, position, free)
         for job in range(self._arrivals.jobs(mine, busy_ns, position, free)):
-            if job == _MOST_JOBS:
-                raise NotConverged(f"more than {_MOST_JOBS} jobs of one busy period have to be looked at")
+            if job == MOST_JOBS:
+                raise NotConverged(f"more than {MOST_JOBS} jobs of one busy period have to be looked at")
             if late:
                 arrival_ns = self._arrivals.first_ns(mine, position) + job * mine.stream.period_ns
             else:
                 arrival_ns = max(job * mine.stream.period_ns - mine.jitter_ns, -task.release_jitter_ns)
             yield self._response(position, job, arrival_ns)
 
-    def _response(self, position: _Position, job: int, arrival_ns: int) -> Bound:
+    def _response(self, position: Position, job: int, arrival_ns: int) -> Bound:
         task = self._mine.task
         before_ns = self._blocked_ns + (job + 1) * task.cost_ns - task.last_region_ns
 
@@ -279,21 +158,21 @@ class _FixedPriorityRow:
 
 def _busy_periods(change: Transition, load: ProcessorLoad) -> list[Found]:
     """No job is longer there than the busy period of its processor."""
-    rows, arrivals = rows_of(load), _Arrivals(change.presence, change.latency_ns)
-    lengths = {position: arrivals.busy_ns(rows, 0, position) for position in (_NEVER, _BEFORE)}
-    for position in arrivals.positions(rows, lengths[_NEVER], load.row.switch_ns):
+    rows, arrivals = rows_of(load), Arrivals(change.presence, change.latency_ns)
+    lengths = {position: arrivals.busy_ns(rows, 0, position) for position in (NEVER, BEFORE)}
+    for position in arrivals.positions(rows, lengths[NEVER], load.row.switch_ns):
         lengths[position] = arrivals.busy_ns(rows, 0, position)
     return [Found(_longest(task, rows, arrivals, lengths)) for task in load.tasks]
 
 
-def _longest(task: LoadTask, rows: Sequence[Row], arrivals: _Arrivals, lengths: Mapping[_Position, int]) -> Bound:
+def _longest(task: LoadTask, rows: Sequence[Row], arrivals: Arrivals, lengths: Mapping[Position, int]) -> Bound:
     """The longest busy period that may hold a job of `task`, from its earliest release there."""
     mine = [row for row in rows if row.task is task]
     presence = arrivals.presence(mine[0])
     late = presence is Presence.ADDED and not any(row.stream.jitter_ns for row in mine)
     bounds = []
     for position, length_ns in lengths.items():
-        if (presence is Presence.REMOVED) != (position is _NEVER) and presence is not Presence.KEPT:
+        if (presence is Presence.REMOVED) != (position is NEVER) and presence is not Presence.KEPT:
             continue
         first_ns = arrivals.first_ns(mine[0], position) if late and not position.begun else 0
         if first_ns >= length_ns:
@@ -321,13 +200,13 @@ def responses_of_busy_period(load: ProcessorLoad, index: int) -> list[int] | str
             return reason
     if load.policy not in (Policy.FIXED_PRIORITY, Policy.EDF, Policy.FIFO):
         return f"{load.policy.value} has no busy periods that are looked at here"
-    rows, arrivals = rows_of(load), _Arrivals({}, {})
+    rows, arrivals = rows_of(load), Arrivals({}, {})
     mine = [row for row in rows if row.task.index == index]
     try:
         if load.policy is Policy.FIXED_PRIORITY and len(mine) == 1:
             region_ns = longest_lower_regions_ns(load)[mine[0].place]
             return [bound.value_ns for bound in _FixedPriorityRow(load, rows, mine[0], region_ns, arrivals).usual()]
-        length_ns = arrivals.busy_ns(rows, 0, _NEVER)
+        length_ns = arrivals.busy_ns(rows, 0, NEVER)
     except NotConverged as error:
         return str(error)
     jobs = sum(row.jobs_within(length_ns) for row in mine)
