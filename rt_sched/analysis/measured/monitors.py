@@ -190,8 +190,9 @@ class _Watch:
         for _, sensor, rows in self._samples():
             captures, limit_ns = np.sort(samples.capture_ns[rows]), sensor_gap_ns(sensor)
             numbers = samples.number[rows]
-            # What should have arrived while others still did is missing, too.
-            silent_since_ns = int(samples.arrival_ns.max()) - sensor.latency_ns - sensor.jitter_ns
+            # What should have arrived while others still did, and before the end, is missing, too.
+            last_ns = min(int(samples.arrival_ns.max()), self._trace.horizon_ns)
+            silent_since_ns = last_ns - sensor.latency_ns - sensor.jitter_ns
             if silent_since_ns > captures[-1] + limit_ns:
                 captures, numbers = np.append(captures, silent_since_ns), np.append(numbers, numbers[-1] + 1)
             yield compared(sensor.name, numbers[1:], captures[1:], np.diff(captures), limit_ns)
