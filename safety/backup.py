@@ -19,7 +19,7 @@ from rt_sched.errors import DeploymentError
 from rt_sched.messages.control import Command
 from rt_sched.messages.sensor import PointCloud
 from rt_sched.ports.stage import JobContext, Rejected, StageBase, StageContext
-from rt_sched.units import NS_PER_S
+from rt_sched.units import NS_PER_MS, NS_PER_S
 from safety.command_sequence import MAX_PAUSE_NS, CommandSequence
 from safety.corridor import SIGHT_M, Corridor, look_ahead
 from safety.parameters import checked
@@ -32,6 +32,9 @@ MAX_CLOSING_STEP_M_S = 8.0
 
 #: Sweeps that stand for one closing speed.
 SWEEPS = 3
+
+#: For so long something that closed in counts on at its speed while sweeps do not show it: one or two may miss it.
+HELD_NS = 350 * NS_PER_MS
 
 #: Way left for braking is taken to be at least this: creeping up to something is no emergency.
 LEAST_WAY_M = 0.5
@@ -50,7 +53,8 @@ class LidarCorridor(StageBase):
     `brake_ttc_s`, `emergency_ttc_s`: times to collision at and below which it brakes; the latter shrinks in proportion
     to the closing speed below `full_closing_m_s`. `emergency_needed_m_s2`: the deceleration that just ends the approach
     `min_gap_m` ahead of the obstacle, at and above which it brakes as in emergency. `stop_gap_m`: closer than this it
-    brakes in any case. `release_m_s3`: how fast it lets go of the brake.
+    brakes in any case. `release_m_s3`: how fast it lets go of the brake. What closes in and is missing from a sweep, or
+    shows no clear speed in it, is braked for as if it went on, for 350 ms since it was last measured.
     Raises ValueError for a parameter out of range; rejects a malformed sweep, a blind one, and one that is not newer
     than the last.
     """
@@ -107,6 +111,7 @@ class LidarCorridor(StageBase):
         self._lidar = lidar or "lidar"
         self._pose: npt.NDArray[np.float64] | None = None
         self._history: list[tuple[int, float]] = []
+        self._last_clear: tuple[int, float, float] | None = None
         self._commands = CommandSequence(self._release_m_s3, "sweep")
 
     def start(self, context: StageContext) -> None:
@@ -123,7 +128,7 @@ class LidarCorridor(StageBase):
         sensor = context.sensors.get(self._lidar)
         pose = None if sensor is None else sensor.sensor_to_vehicle
         self._pose = None if pose is None else np.array(pose, dtype=np.float64)
-        self._history = []
+        self._forget()
         self._commands = CommandSequence(self._release_m_s3, "sweep")
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -140,18 +145,53 @@ class LidarCorridor(StageBase):
                 f"the sweep shows {ahead.points} points within {SIGHT_M:g} m ahead, at least {self._min_points_ahead} "
                 "are needed to see"
             )
-        closing_m_s = self._closing_m_s(sweep.capture_time_ns, ahead.gap_m)
+        closing_m_s, is_clear = self._closing_m_s(sweep.capture_time_ns, ahead.gap_m)
+        back_m_s = None if is_clear or ahead.gap_m is None else self._back_again(sweep.capture_time_ns, ahead.gap_m)
+        if back_m_s is not None:
+            closing_m_s, is_clear = back_m_s, True
         wanted_m_s2, emergency, ttc_ns = self._decide(ahead.gap_m, closing_m_s)
+        if is_clear and ahead.gap_m is not None and closing_m_s is not None:
+            self._last_clear = (sweep.capture_time_ns, ahead.gap_m, closing_m_s)
+        else:
+            held = self._held(sweep.capture_time_ns)
+            if held is not None and held[0] < wanted_m_s2:
+                wanted_m_s2, emergency, ttc_ns = held
         command = self._commands.next(
             sweep.capture_time_ns, self._lidar, wanted_m_s2, emergency=emergency, time_to_collision_ns=ttc_ns
         )
         return {"command": command}
 
-    def _closing_m_s(self, stamp_ns: int, gap_m: float | None) -> float | None:
-        """Closing speed over the last sweeps; None until `SWEEPS` of them show the same nearest thing."""
+    def _forget(self) -> None:
+        self._history = []
+        self._last_clear = None
+
+    def _gone_on(self, stamp_ns: int) -> tuple[float, float] | None:
+        """Gap now, and closing speed, of the thing last measured if it has gone on; None once that is too long ago."""
+        if self._last_clear is None or not 0 < stamp_ns - self._last_clear[0] <= HELD_NS:
+            return None
+        measured_ns, gap_m, closing_m_s = self._last_clear
+        return gap_m - closing_m_s * (stamp_ns - measured_ns) / NS_PER_S, closing_m_s
+
+    def _held(self, stamp_ns: int) -> tuple[float, bool, int | None] | None:
+        """What that thing calls for."""
+        found = self._gone_on(stamp_ns)
+        return None if found is None else self._decide(max(found[0], 0.0), found[1])
+
+    def _back_again(self, stamp_ns: int, gap_m: float) -> float | None:
+        """The closing speed since that thing was measured where the nearest thing is about where it must be now."""
+        found = self._gone_on(stamp_ns)
+        if found is None or self._last_clear is None:
+            return None
+        since_s = (stamp_ns - self._last_clear[0]) / NS_PER_S
+        if abs(gap_m - found[0]) > MAX_CLOSING_STEP_M_S * since_s:
+            return None
+        return (self._last_clear[1] - gap_m) / since_s
+
+    def _closing_m_s(self, stamp_ns: int, gap_m: float | None) -> tuple[float | None, bool]:
+        """Closing speed over the last sweeps, and whether they agree on it; None until `SWEEPS` show the same thing."""
         if gap_m is None:
             self._history = []
-            return None
+            return None, False
         if self._history:
             last_ns, last_gap_m = self._history[-1]
             pause_ns = stamp_ns - last_ns
@@ -160,15 +200,15 @@ class LidarCorridor(StageBase):
                 self._history = []
         self._history = [*self._history, (stamp_ns, gap_m)][-SWEEPS:]
         if len(self._history) < SWEEPS:
-            return None
+            return None, False
         steps = [
             (gap_0 - gap_1) * NS_PER_S / (t_1 - t_0)
             for (t_0, gap_0), (t_1, gap_1) in zip(self._history, self._history[1:], strict=False)
         ]
         if max(steps) - min(steps) > MAX_CLOSING_STEP_M_S:
-            return min(steps)
+            return min(steps), False
         (t_first, gap_first), (t_last, gap_last) = self._history[0], self._history[-1]
-        return (gap_first - gap_last) * NS_PER_S / (t_last - t_first)
+        return (gap_first - gap_last) * NS_PER_S / (t_last - t_first), True
 
     def _decide(self, gap_m: float | None, closing_m_s: float | None) -> tuple[float, bool, int | None]:
         """Acceleration, emergency and time to collision."""

@@ -71,6 +71,6 @@ def jpeg_width(data: bytes | memoryview) -> int | None:
 
 
 def _halved(pixels: npt.NDArray[np.uint8], cv2: Any) -> npt.NDArray[np.uint8]:
-    while pixels.shape[1] // 2 >= LEAST_WIDTH:
+    while pixels.shape[1] // 2 >= LEAST_WIDTH and pixels.shape[0] >= 2:
         pixels = cv2.resize(pixels, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
     return pixels

@@ -95,9 +95,42 @@ def test_standing_close_behind_something_holds_the_brake() -> None:
 
 
 def test_it_brakes_at_once_and_lets_go_slowly() -> None:
-    commands = approach([15.0, 14.0, 13.0, None, None, None, None, None], release_m_s3=20.0)
-    assert [c.acceleration_m_s2 for c in commands[2:]] == pytest.approx([-8.0, -6.0, -4.0, -2.0, -0.5, -0.5])
-    assert [c.emergency for c in commands[2:]] == [True, False, False, False, False, False]
+    commands = approach([15.0, 14.0, 13.0, *[None] * 7], release_m_s3=20.0)
+    # 350 ms after the last sweep that showed it.
+    assert [c.acceleration_m_s2 for c in commands[2:]] == pytest.approx([-8.0] * 4 + [-6.0, -4.0, -2.0, -0.5])
+    assert [c.emergency for c in commands[2:]] == [True] * 4 + [False] * 4
+
+
+@pytest.mark.parametrize("missing", [(6,), (9,), (12,), (12, 13), (6, 9, 12)])
+@pytest.mark.parametrize("instead_m", [None, 45.0, 3.0])
+def test_sweeps_that_do_not_show_the_obstacle_do_not_loosen_the_brake(
+    missing: tuple[int, ...], instead_m: float | None
+) -> None:
+    """15 m/s towards something; some sweeps show nothing, or what stands this far behind it."""
+    gaps: list[float | None] = [30.0 - 1.5 * k for k in range(16)]
+    whole = approach(gaps)
+    behind = [None if instead_m is None else gap + instead_m for gap in gaps if gap is not None]
+    holed = approach([behind[k] if k in missing else gap for k, gap in enumerate(gaps)])
+    for k, (command, other) in enumerate(zip(whole, holed, strict=True)):
+        assert other.acceleration_m_s2 <= command.acceleration_m_s2 + 0.01, k
+        assert other.emergency or not command.emergency, k
+
+
+def test_what_has_gone_is_held_for_no_longer_than_it_says() -> None:
+    gaps: list[float | None] = [30.0 - 1.5 * k for k in range(12)]
+    found = approach([*gaps, *[None] * 8])
+    assert [command.emergency for command in found[11:16]] == [True, True, True, True, False]
+    # Let go at 20 m/s^3.
+    assert [command.acceleration_m_s2 for command in found[14:]] == pytest.approx([-8, -6, -4, -2, -0.5, -0.5])
+
+
+@pytest.mark.parametrize("revealed_m", [20.0, 40.0])
+def test_what_a_car_that_leaves_the_lane_reveals_is_measured_as_early(revealed_m: float) -> None:
+    gaps: list[float | None] = [12.0 - 0.2 * k for k in range(8)]
+    standing: list[float | None] = [revealed_m - 1.2 * k for k in range(28)]
+    revealed, alone = approach([*gaps, *standing])[8:], approach(standing)
+    first = [next(k for k, command in enumerate(found) if command.emergency) for found in (revealed, alone)]
+    assert first[0] == first[1]
 
 
 def test_a_sweep_that_is_blind_ahead_is_rejected_with_the_count() -> None:

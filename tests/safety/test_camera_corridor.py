@@ -240,3 +240,19 @@ def test_the_camera_must_be_known_and_look_ahead() -> None:
         CameraCorridor(camera="front_standard").start(context)
     with pytest.raises(ValueError, match=r"hard_ttc_s: 3\.0 is out of range; valid: from 0 to 2\.8"):
         CameraCorridor(hard_ttc_s=3.0)
+
+
+@pytest.mark.parametrize("encoding", ["mono8", "bgr8", "png"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 15, 40])
+@pytest.mark.parametrize("columns", [1, 2, 8, 559, 1119, 1120, 4000])
+def test_a_picture_of_any_size_gives_a_command_or_is_rejected(rows: int, columns: int, encoding: str) -> None:
+    stage, noise = started(CAMERAS["front_standard"]), np.random.default_rng(rows * columns)
+    for k in range(12):
+        pixels = noise.integers(0, 255, (rows, columns, 3) if encoding == "bgr8" else (rows, columns), np.uint8)
+        data = cv2.imencode(".png", pixels)[1].tobytes() if encoding == "png" else pixels.tobytes()
+        picture = EncodedImage(START_NS + k * 33_000_000, "f", encoding, data, rows, columns, pixels[0].nbytes)
+        try:
+            made = stage.process(JOB, {"image": picture})["command"]
+        except Rejected:
+            continue
+        assert -8.0 <= made.acceleration_m_s2 <= -0.5
