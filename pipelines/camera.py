@@ -40,7 +40,8 @@ class Preprocess(StageBase):
     Parameters, each taken from the model where it is not given, or from the custom of networks with its form of
     output (docs/perception/camera.md lists both):
         model: the network's file, relative to the system file; the shipped detector when not given.
-        output_layout: form of the network's output, "auto" where the model's signature tells.
+        output_layout: form of the network's output, "auto" where the model's signature tells; the postprocessing takes
+            it from here.
         input_width, input_height: size of the network's input in pixels; needed where the model leaves it open.
         resize: "stretch" fills the input and changes the aspect; "letterbox" keeps the aspect and pads.
         padding: "center" puts a letterboxed frame in the middle, "corner" at the upper left.
@@ -75,7 +76,7 @@ class Preprocess(StageBase):
         std: Sequence[float] | None = None,
     ) -> None:
         self.model = checked_path("model", model)
-        self._output_layout = checked_choice("output_layout", output_layout, ("auto", *LAYOUTS))
+        self.output_layout = checked_choice("output_layout", output_layout, ("auto", *LAYOUTS))
         self._sizes = (
             _optional_size("input_width", input_width),
             _optional_size("input_height", input_height),
@@ -115,7 +116,7 @@ class Preprocess(StageBase):
         """The picture that this stage makes, and the custom of the network; raises DeploymentError."""
         width, height = self._sizes
         if self.model is None:
-            form = "ssd" if self._output_layout == "auto" else self._output_layout
+            form = "ssd" if self.output_layout == "auto" else self.output_layout
             planar, dtype = self._layout != "nhwc", self._dtype or "float32"
             return PictureShape(height or _DEFAULT_SIZE, width or _DEFAULT_SIZE, planar, dtype), CUSTOMS[form]
         if self._session is None:
@@ -133,12 +134,16 @@ class Preprocess(StageBase):
 
     def _custom_of(self, signature: onnx_session.ModelSignature, shape: PictureShape) -> Custom:
         try:
-            return custom_of_model(signature, shape, self._output_layout)
+            return custom_of_model(signature, shape, self.output_layout)
         except SeveralLayouts:
-            valued = shape.dtype == "uint8" or any(value is not None for value in self._values)
-            if self._resize and self._channels and valued:
+            if self.follows_no_custom(shape):
                 return CUSTOMS["other"]
             raise
+
+    def follows_no_custom(self, shape: PictureShape) -> bool:
+        """Whether the file says itself how frames are to be resized and what pixel values become."""
+        valued = shape.dtype == "uint8" or any(value is not None for value in self._values)
+        return bool(self._resize and self._channels and valued)
 
     def stop(self) -> None:
         """Gives the model back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,15 +14,15 @@ from pipelines import onnx_session
 from pipelines.camera import Preprocess
 from pipelines.cameras import camera_of
 from pipelines.class_lists import ClassList
-from pipelines.detector_decoding import Candidates, UnexpectedOutput, read_candidates
+from pipelines.detector_decoding import Candidates, InfiniteScore, UnexpectedOutput, read_candidates
 from pipelines.detector_layouts import NoLayout, OpenLayout, OutputLayout
 from pipelines.detector_settings import DetectorSettings
-from pipelines.model_input import INPUT_DTYPES, PictureShape, shape_of_model
+from pipelines.model_input import CUSTOMS, INPUT_DTYPES, PictureShape, shape_of_model
 from pipelines.parameters import checked_choice, checked_integer, checked_names, checked_number, checked_path, nearest
 from pipelines.suppression import suppress_overlaps
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import Detections2D, Tensor
-from rt_sched.ports import Feeder, JobContext, StageBase, StageContext
+from rt_sched.ports import Feeder, JobContext, Rejected, StageBase, StageContext
 
 #: The detector that ships: SSD-Lite with MobileNetV2, trained on COCO, INT8.
 SHIPPED_MODEL = Path(__file__).parent / "models" / "coco_ssd_300_int8.onnx"
@@ -119,6 +120,7 @@ class Infer(StageBase):
         wants them."""
         if self._shape is not None:
             return self._shape, self._dtype or "float32"
+        _check_same_model(self.model, context)
         made = made_picture(context.feeders.get("tensor"), context.base_dir)
         if made is not None:
             if len(session.signature.inputs) != 1 or not session.signature.inputs[0].accepts(
@@ -161,7 +163,8 @@ class Postprocess(StageBase):
     Parameters:
         camera: sensor that the boxes belong to; found in the task's name when not given.
         model: whose output this is; that of the inference before it when not given. Its outputs are checked at start.
-        output_layout: see `pipelines.detector_layouts`; "auto" where the outputs tell. outputs: what an output holds
+        output_layout: see `pipelines.detector_layouts`; "auto" where the outputs tell, or what the preprocessing says.
+            outputs: what an output holds
             (boxes, scores, classes, count, table) -> its name, where neither shape nor name tell.
         box_format: "yxyx", "xyxy", "cxcywh" or "xywh"; box_units: "fraction" of the network's input, or "pixels".
         score_activation: "none", "sigmoid" or "softmax", for networks that hand out logits.
@@ -209,7 +212,7 @@ class Postprocess(StageBase):
         self._wanted_camera = camera
         self._camera = camera or ""
         self.model = checked_path("model", model)
-        self._settings = DetectorSettings.checked(
+        self._stated = DetectorSettings.checked(
             output_layout=output_layout,
             outputs=outputs,
             box_format=box_format,
@@ -227,6 +230,8 @@ class Postprocess(StageBase):
         self._iou_threshold = checked_number("iou_threshold", iou_threshold, low=0.0, high=1.0)
         self._max_detections = checked_integer("max_detections", max_detections, low=1, high=10_000)
         self._max_candidates = checked_integer("max_candidates", max_candidates, low=1, high=10_000)
+        self._settings = self._stated
+        self._preprocessing: Feeder | None = None
         self._base_dir = Path()
         self._resolved: tuple[OutputLayout, ClassList, npt.NDArray[np.float32]] | None = None
 
@@ -237,6 +242,8 @@ class Postprocess(StageBase):
         self._resolved = None
         feeder = context.feeders.get("raw")
         infer = Infer(**feeder.parameters) if feeder is not None and feeder.stage == _INFER else None
+        self._preprocessing = None if infer is None or feeder is None else feeder.feeders.get("tensor")
+        self._settings = self._agreed_settings(context.task)
         model = self.model or (infer.model if infer else None)
         if infer is not None and self.model and infer.model != self.model:
             raise DeploymentError(
@@ -251,7 +258,9 @@ class Postprocess(StageBase):
             delivered = infer.output_names if infer else None
             known = [output for output in signature.outputs if delivered is None or output.name in delivered]
             size = _network_size(signature)
-            self._resolved = self._settings.resolve(known, size, context.base_dir)
+            resolved = self._settings.resolve(known, size, context.base_dir)
+            self._check_preprocessing(context.task, resolved[0])
+            self._resolved = resolved
         except OpenLayout:
             self._resolved = None  # the first tensor tells
         except (NoLayout, DeploymentError) as error:
@@ -270,6 +279,7 @@ class Postprocess(StageBase):
                 self._resolved = self._settings.resolve(
                     _signatures(raw), (raw.network_height, raw.network_width), self._base_dir
                 )
+                self._check_preprocessing(job.task, self._resolved[0])
             layout, known, thresholds = self._resolved
             candidates = read_candidates(
                 layout,
@@ -279,9 +289,43 @@ class Postprocess(StageBase):
                 network_size=(raw.network_height, raw.network_width),
                 min_score=float(thresholds.min()),
             )
+        except InfiniteScore as error:
+            raise Rejected(str(error)) from error
         except (UnexpectedOutput, NoLayout) as error:
             raise DeploymentError(f"task {job.task}: {error}; what came is {_listed(raw)}") from error
         return {"detections": self._detections(raw, candidates, known, thresholds)}
+
+    def _agreed_settings(self, task: str) -> DetectorSettings:
+        """The parameters, with the output layout that the preprocessing names; raises where both name another."""
+        feeder, own = self._preprocessing, self._stated
+        if feeder is None or feeder.stage != _PREPROCESS:
+            return own
+        named = Preprocess(**feeder.parameters).output_layout
+        if named == "auto" or own.output_layout == named:
+            return own
+        if own.output_layout != "auto":
+            raise DeploymentError(
+                f"task {task}: output_layout {own.output_layout!r} contradicts that of task {feeder.task}, {named!r}; "
+                "both are of the same network"
+            )
+        return replace(own, output_layout=named)
+
+    def _check_preprocessing(self, task: str, layout: OutputLayout) -> None:
+        """Raises where the preprocessing makes pictures as networks of another form want them."""
+        feeder = self._preprocessing
+        if feeder is None or feeder.stage != _PREPROCESS:
+            return
+        preprocess = Preprocess(**feeder.parameters)
+        try:
+            shape, custom = preprocess.picture(self._base_dir)
+        finally:
+            preprocess.stop()
+        if custom != CUSTOMS[layout.name] and not preprocess.follows_no_custom(shape):
+            raise DeploymentError(
+                f"task {task} reads the network's output as {layout.name}, but task {feeder.task} makes pictures as "
+                f"other networks want them; set output_layout: {layout.name} in {feeder.task}, or resize, channels and "
+                "value_range there"
+            )
 
     def _detections(
         self, raw: Tensor, found: Candidates, known: ClassList, thresholds: npt.NDArray[np.float32]
@@ -331,6 +375,19 @@ def made_picture(feeder: Feeder | None, base_dir: Path) -> PictureShape | None:
         return preprocess.picture(base_dir)[0]
     finally:
         preprocess.stop()
+
+
+def _check_same_model(model: str | None, context: StageContext) -> None:
+    """Raises DeploymentError where a connected preprocessing names another model than this inference."""
+    feeder = context.feeders.get("tensor")
+    if feeder is None or feeder.stage != _PREPROCESS:
+        return
+    other = Preprocess(**feeder.parameters).model
+    own = SHIPPED_MODEL if model is None else context.base_dir / model
+    if other is not None and (context.base_dir / other).resolve() != own.resolve():
+        raise DeploymentError(
+            f"task {context.task}: model {model or 'the shipped one'!r} is not the one of task {feeder.task}, {other!r}"
+        )
 
 
 def recorded_pixels(boxes_px: npt.NDArray[np.float64], raw: Tensor) -> npt.NDArray[np.float32]:

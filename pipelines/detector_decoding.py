@@ -15,6 +15,10 @@ Float32 = npt.NDArray[np.float32]
 #: Ways to write the four numbers of a box.
 BOX_FORMATS = ("yxyx", "xyxy", "cxcywh", "xywh")
 
+#: Scores up to this are 1, but for rounding; boxes that all reach beyond this are no fractions of the picture.
+_HIGHEST_SCORE = 1.001
+_FARTHEST_FRACTION = 4.0
+
 #: What boxes are counted in.
 BOX_UNITS = ("fraction", "pixels")
 
@@ -65,6 +69,10 @@ class UnexpectedOutput(ValueError):
     """The arrays are not what the form says."""
 
 
+class InfiniteScore(ValueError):
+    """The network has given no number for one picture."""
+
+
 def read_candidates(
     layout: OutputLayout,
     arrays: Mapping[str, npt.NDArray[np.generic]],
@@ -77,7 +85,7 @@ def read_candidates(
     """Boxes whose best class scores at least `min_score`.
 
     `arrays`: output name -> array. `classes`: length of the class list. `network_size`: height and width in pixels of
-    the network's input. Raises UnexpectedOutput with the shapes when they do not fit.
+    the network's input. Raises UnexpectedOutput with the shapes or values when they do not fit, InfiniteScore.
     """
     held = {role: arrays[name] for role, name in layout.outputs.items()}
     if layout.name == "ssd":
@@ -92,8 +100,27 @@ def read_candidates(
     else:
         raw, scores, best = _yolo(layout, held["table"], reading, classes, network_size, min_score)
     inside = (best >= 0) & (best < classes)
-    boxes = _corners(raw[inside].astype(np.float64), reading, network_size)
-    return Candidates(boxes, scores[inside].astype(np.float32, copy=False), best[inside])
+    numbers, scores = raw[inside].astype(np.float64), scores[inside].astype(np.float32, copy=False)
+    _check_values(numbers, scores, layout, reading)
+    return Candidates(_corners(numbers, reading, network_size), np.minimum(scores, np.float32(1.0)), best[inside])
+
+
+def _check_values(raw: npt.NDArray[np.float64], scores: Float32, layout: OutputLayout, reading: Reading) -> None:
+    """Raises where the numbers cannot be meant as the reading takes them."""
+    if not np.isfinite(scores).all():
+        raise InfiniteScore("the network's output holds a score that is infinite")
+    highest = float(scores.max(initial=0.0))
+    if highest > _HIGHEST_SCORE:
+        swapped = "; or outputs, where scores and class numbers are swapped" if layout.name == "ssd_nms" else ""
+        raise UnexpectedOutput(
+            f"scores reach {highest:.4g}, and 1 is the most that they may be; set score_activation to sigmoid or "
+            f"softmax for a network that hands out logits{swapped}"
+        )
+    farthest = np.abs(np.nan_to_num(raw, nan=0.0, posinf=0.0, neginf=0.0)).max(axis=1, initial=0.0)
+    if reading.box_units == "fraction" and len(raw) and float(farthest.min()) > _FARTHEST_FRACTION:
+        raise UnexpectedOutput(
+            f"boxes reach {float(farthest.max()):.4g}, which is no fraction of the picture; set box_units: pixels"
+        )
 
 
 def _ssd(

@@ -92,12 +92,15 @@ def find_layout(
     if len(fits) == 1:
         return fits[0]
     if not fits:
-        raise NoLayout(_why_no_table(table, wanted, classes))
+        raise NoLayout(_why_no_table(table, wanted, classes, network_size, strides))
     names = sorted({fit.name for fit in fits})
     if len(names) == 1:
         kind = OpenLayout if None in table.shape[1:] else NoLayout
         raise kind(f"{table} may be {names[0]} along either axis")
-    raise SeveralLayouts(f"{table} may be {' or '.join(names)}; set output_layout to the one that it is")
+    raise SeveralLayouts(
+        f"{table} may be {' or '.join(names)}; set output_layout to the one that it is, in the "
+        "preprocessing: the postprocessing takes it from there"
+    )
 
 
 def grid_cells(network_size: tuple[int, int], strides: Sequence[int]) -> int:
@@ -163,9 +166,25 @@ def _count_fits(
     )
 
 
-def _why_no_table(table: TensorSignature, wanted: str, classes: int | None) -> str:
+def _why_no_table(
+    table: TensorSignature,
+    wanted: str,
+    classes: int | None,
+    network_size: tuple[int, int] | None,
+    strides: Sequence[int],
+) -> str:
+    if len(table.shape) == 3 and table.shape[0] not in (1, None):
+        return f"{table} is of {table.shape[0]} pictures at once, and one is read; export the model with a batch of 1"
     if classes is None:
         return f"{table} is not a table of boxes ({wanted})"
+    any_count = sorted({fit.name for fit in _tables(table, wanted, classes, None, strides)})
+    if any_count and network_size is not None:
+        grids = ", ".join(map(str, strides))
+        return (
+            f"{table} fits {classes} classes as {' or '.join(any_count)}, but not its number of boxes: an input of "
+            f"{network_size[1]} x {network_size[0]} pixels has {grid_cells(network_size, strides)} cells of strides "
+            f"{grids}; set strides" + ("" if wanted == "yolox" else ", or output_layout where boxes come otherwise")
+        )
     known = {
         "yolov5": f"yolov5 and yolox: [1, n, {5 + classes}]",
         "yolov8": f"yolov8: [1, {4 + classes}, n] or [1, n, {4 + classes}]",

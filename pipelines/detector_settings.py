@@ -103,6 +103,8 @@ class DetectorSettings:
         )
         if layout.name == "ssd":
             self._check_columns(outputs, layout, len(known))
+        if layout.name in ("ssd", "ssd_nms"):
+            _check_counts(outputs, layout)
         try:
             return layout, known, self.thresholds(known)
         except ValueError as error:
@@ -140,6 +142,21 @@ class DetectorSettings:
         if columns not in (None, expected):
             hint = "; set background to first or last" if columns == classes + 1 and self.background == "none" else ""
             raise NoLayout(f"{scores} has {columns} score columns; {classes} classes make {expected}{hint}")
+
+
+def _check_counts(outputs: Sequence[TensorSignature], layout: OutputLayout) -> None:
+    """Raises NoLayout where the signature states different numbers of boxes for the outputs of one detector."""
+    held = {role: next(output for output in outputs if output.name == name) for role, name in layout.outputs.items()}
+    counts = {role: _count_of(output, role, layout.name) for role, output in held.items() if role != "count"}
+    if len({count for count in counts.values() if count is not None}) > 1:
+        stated = "; ".join(f"{held[role]}" for role in counts)
+        raise NoLayout(f"the outputs are not of the same number of boxes ({stated})")
+
+
+def _count_of(output: TensorSignature, role: str, form: str) -> int | None:
+    if role == "boxes":
+        return output.shape[1] if len(output.shape) > 2 else output.shape[0]
+    return output.shape[1] if form == "ssd" else (output.shape[-1] if output.shape else 1)
 
 
 def _checked_outputs(value: Any) -> dict[str, str]:

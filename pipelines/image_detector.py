@@ -40,10 +40,8 @@ class ImageDetector:
         except TypeError as error:
             raise ValueError(str(error)) from error
         self._infer = Infer(model=model)
-        self._feeders = {
-            "tensor": Feeder("preprocess", "pipelines.camera:Preprocess", before),
-            "raw": Feeder("infer", "pipelines.detector:Infer", {"model": model}),
-        }
+        first = {"tensor": Feeder("preprocess", "pipelines.camera:Preprocess", before)}
+        self._feeders = first | {"raw": Feeder("infer", "pipelines.detector:Infer", {"model": model}, first)}
         self._started: list[Preprocess | Infer | Postprocess] = []
 
     def start(self) -> ImageDetector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rt_sched.app.init import system_text_for
@@ -28,13 +29,20 @@ def stage_context(system: System, task: Task) -> StageContext:
     """What the stage of `task` is told at start."""
     sensors = {sensor.name: _describe(sensor) for sensor in system.sensors}
     tasks = {other.name: other for other in system.tasks}
-    feeders = {
-        port.name: Feeder(port.source, source.stage, dict(source.parameters))
+    feeders = _feeders(task, tasks, levels=2)
+    sources = {port.name: port.origin for port in task.inputs}
+    return StageContext(task.name, Path(system.base_dir), sensors, task.max_disparity_ns, feeders, sources)
+
+
+def _feeders(task: Task, tasks: Mapping[str, Task], levels: int) -> dict[str, Feeder]:
+    """The tasks with stages that feed `task`, so many levels back."""
+    if not levels:
+        return {}
+    return {
+        port.name: Feeder(port.source, source.stage, dict(source.parameters), _feeders(source, tasks, levels - 1))
         for port in task.inputs
         if (source := tasks.get(port.source)) is not None and source.stage
     }
-    sources = {port.name: port.origin for port in task.inputs}
-    return StageContext(task.name, Path(system.base_dir), sensors, task.max_disparity_ns, feeders, sources)
 
 
 def _describe(sensor: Sensor) -> SensorDescription:

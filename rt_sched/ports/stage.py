@@ -30,11 +30,15 @@ class Rejected(DataError):
 
 @dataclass(frozen=True, slots=True)
 class Feeder:
-    """The task that an input comes from: its name, its stage as "module:Class", and that stage's parameters."""
+    """The task that an input comes from: its name, its stage as "module:Class", and that stage's parameters.
+
+    `feeders`: the tasks that feed it in turn, by its inputs; one task further back than `StageContext.feeders`.
+    """
 
     task: str
     stage: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    feeders: Mapping[str, Feeder] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,9 @@ class TestRefusedAtStart:
 
     def test_a_yolox_of_other_strides(self, tmp_path: Path) -> None:
         patch_finder(tmp_path / "m.onnx", "yolox", strides=(8, 16))
-        assert "box per cell of the grids that `strides` says" in self.refusal(tmp_path, output_layout="yolox")
+        message = self.refusal(tmp_path, output_layout="yolox")
+        assert "fits 3 classes as yolox, but not its number of boxes" in message
+        assert "416 x 416 pixels has 3549 cells of strides 8, 16, 32; set strides; it has" in message
 
     def test_another_size(self, tmp_path: Path) -> None:
         patch_finder(tmp_path / "m.onnx", "yolov8")

@@ -259,7 +259,10 @@ class TestPostprocess:
         ("shapes", "message"),
         [
             ([(1, 5, 4)], "does not fit a list of 80 classes"),
-            ([(1, 5, 4), (1, 6, 90)], r"scores \[1, 6, 90\] are not boxes"),
+            (
+                [(1, 5, 4), (1, 6, 90)],
+                r"not of the same number of boxes \(a float32\[1, 5, 4\]; b float32\[1, 6, 90\]\)",
+            ),
             ([(1, 5, 4), (1, 5, 91)], "91 score columns; 90 classes make 90; set background to first or last"),
             ([(5, 4), (1, 5, 9)], "9 score columns; 90 classes make 90"),
             ([(1, 5, 4), (1, 5, 7, 7)], "not those of an SSD"),
