@@ -5,7 +5,7 @@ A cloud is `height` rows of `width` points; a point is `point_step` bytes in whi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,10 @@ _RING_NAMES = ("ring", "channel", "laser_id", "line")
 _TIME_NAMES = ("t", "time", "timestamp", "time_stamp", "offset_time", "time_offset")
 #: A sweep takes less than this; a per-point time further away than it is in another unit or of another clock.
 _LONGEST_SWEEP_NS = 2 * NS_PER_S
+#: Sweeps of scanners that turn take about this long: 2 to 100 turns a second, and some room.
+_SHORTEST_SWEEP_NS, _LIKELY_SWEEP_NS = 5 * NS_PER_MS, 500 * NS_PER_MS
+#: Names of times that are stamps of a clock, where the values fit both.
+_ABSOLUTE_NAMES = ("timestamp", "time_stamp")
 _MAX_POINTS = 2**28
 
 
@@ -50,8 +54,9 @@ class CloudLayout:
 def decode_cloud(layout: CloudLayout, data: memoryview, capture_time_ns: int, frame_id: str) -> PointCloud:
     """The finite points of a cloud in recorded order; raises DataError where the layout contradicts the data.
 
-    Per-point times come as integer nanoseconds, float seconds or absolute stamps; they are given relative to
-    `capture_time_ns`, or as None where no unit puts them within two seconds of it.
+    Per-point times come as integer nanoseconds or microseconds since the capture, or as floats in any unit, since the
+    capture or as stamps of its clock; they are given relative to `capture_time_ns`, or as None where nothing puts them
+    within two seconds of it.
     """
     total = layout.height * layout.width
     if total == 0:
@@ -159,17 +164,30 @@ def _time_offset_ns(
     if len(values) == 0:
         return np.zeros(0, np.int32)
     if values.dtype.kind in "iu":
-        offsets = values.astype(np.int64)
-        return offsets.astype(np.int32) if int(np.abs(offsets).max()) <= _LONGEST_SWEEP_NS else None
+        return _integer_offsets_ns(values.astype(np.int64))
     times = values.astype(np.float64)
     if not np.isfinite(times).all():
         return None
-    largest = float(np.abs(times).max())
     for unit_ns in (NS_PER_S, NS_PER_MS, NS_PER_US, 1):
-        if largest * unit_ns <= _LONGEST_SWEEP_NS:
-            return np.rint(times * unit_ns).astype(np.int32)
         # A double of today's date in seconds resolves 0.2 us, so the difference is taken before scaling.
-        since_capture = times - capture_time_ns / unit_ns
-        if float(np.abs(since_capture).max()) * unit_ns <= _LONGEST_SWEEP_NS:
-            return np.rint(since_capture * unit_ns).astype(np.int32)
+        readings = {"offset": times, "absolute": times - capture_time_ns / unit_ns}
+        reach_ns = {kind: float(np.abs(reading).max()) * unit_ns for kind, reading in readings.items()}
+        kind = _likelier(reach_ns, "absolute" if name in _ABSOLUTE_NAMES else "offset")
+        if reach_ns[kind] <= _LONGEST_SWEEP_NS:
+            return np.rint(readings[kind] * unit_ns).astype(np.int32)
     return None
+
+
+def _integer_offsets_ns(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32] | None:
+    """Nanoseconds, or microseconds where nanoseconds would make a sweep too short for any scanner that turns."""
+    largest, span = int(np.abs(offsets).max()), int(offsets.max() - offsets.min())
+    if span < _SHORTEST_SWEEP_NS <= span * NS_PER_US and largest * NS_PER_US <= _LIKELY_SWEEP_NS:
+        offsets, largest = offsets * NS_PER_US, largest * NS_PER_US
+    return offsets.astype(np.int32) if largest <= _LONGEST_SWEEP_NS else None
+
+
+def _likelier(reach_ns: Mapping[str, float], named: str) -> str:
+    """The reading that stays nearer to the stamp; what the name says where a clock near 0 leaves both possible."""
+    if max(reach_ns.values()) <= _LIKELY_SWEEP_NS:
+        return named
+    return min(reach_ns, key=lambda kind: reach_ns[kind])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rt_sched.errors import DataError
+from sensors.point_cloud2 import CloudField, CloudLayout, decode_cloud
 from sensors.recording import open_recording
 
 STAMP_NS = 1_700_000_000_123_456_789
@@ -206,3 +207,45 @@ def test_a_field_that_is_an_array(ros2, decode):
     fields[2].count = 3
     with pytest.raises(DataError, match="fields z are arrays"):
         decode(message)
+
+
+UNITS = {"<f8": (1.0, 1e3, 1e6, 1e9), "<f4": (1.0, 1e3)}
+
+
+@pytest.mark.parametrize("capture_s", [0.0, 0.02, 0.7, 1.0, 1.9, 5.0, 1000.0, 1_700_000_000.0])
+@pytest.mark.parametrize("ends_s", [(-0.1, 0.0), (0.0, 0.1), (-0.05, 0.05), (-0.01, 0.0)])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_float_times_mean_the_same_at_any_capture_time(
+    capture_s: float, ends_s: tuple[float, float], absolute: bool
+) -> None:
+    """Whatever the clock shows and in whatever unit: offsets, and stamps of the clock."""
+    capture_ns = int(capture_s * 1e9)
+    offsets = np.linspace(*ends_s, COUNT)
+    for kind, units in UNITS.items():
+        if kind == "<f4" and absolute:
+            continue  # a float32 does not hold a stamp
+        for unit in units:
+            array = points(*XYZ, ("timestamp" if absolute else "time", kind))
+            array[array.dtype.names[3]] = (offsets + capture_s * absolute) * unit
+            layout = CloudLayout(1, COUNT, fields_of(array), False, array.itemsize, array.nbytes)
+            cloud = decode_cloud(layout, memoryview(array.tobytes()), capture_ns, "lidar")
+            assert cloud.time_offset_ns is not None
+            assert np.abs(cloud.time_offset_ns - offsets * 1e9).max() < 500, (kind, unit)
+
+
+@pytest.mark.parametrize(("unit_ns", "kind"), [(1, "<u4"), (1, "<i4"), (1000, "<u4"), (1000, "<i4")])
+@pytest.mark.parametrize("sweep_ms", [10, 50, 100, 200])
+def test_integer_times_are_nanoseconds_or_microseconds(unit_ns: int, kind: str, sweep_ms: int) -> None:
+    offsets_ns = np.linspace(0, sweep_ms * 1_000_000, COUNT).astype(np.int64) // unit_ns * unit_ns
+    array = points(*XYZ, ("t", kind))
+    array["t"] = offsets_ns // unit_ns
+    layout = CloudLayout(1, COUNT, fields_of(array), False, array.itemsize, array.nbytes)
+    cloud = decode_cloud(layout, memoryview(array.tobytes()), STAMP_NS, "lidar")
+    assert np.array_equal(cloud.time_offset_ns, offsets_ns)
+
+
+def fields_of(array: np.ndarray) -> list[CloudField]:
+    codes = {"<i4": 5, "<u4": 6, "<f4": 7, "<f8": 8}
+    return [
+        CloudField(name, array.dtype.fields[name][1], codes[array.dtype[name].str], 1) for name in array.dtype.names
+    ]
