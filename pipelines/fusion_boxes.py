@@ -131,6 +131,9 @@ class BoxFusion:
         # The lowest return lies above the road on which the object stands.
         top = centers[:, 2] + height / 2.0 - self._ground_z_m
         extents = np.stack((c * length + s * width, s * length + c * width, np.maximum(height, top)), axis=1)
+        if boxes.bounds_m is not None and (boxes.frame_id == VEHICLE_FRAME or self._pose is None):
+            low, high = np.split(boxes.bounds_m.astype(np.float64), 2, axis=1)
+            centers[:, :2], extents[:, :2] = (low + high) / 2.0, high - low
         offsets_ns = np.zeros(len(centers), np.int64)
         if boxes.time_offset_ns is not None:
             offsets_ns = boxes.time_offset_ns.astype(np.int64)

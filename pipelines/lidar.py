@@ -139,8 +139,9 @@ class Cluster(StageBase):
 
     Clusters are Euclidean, seen from above: obstacles stand on the ground, so that gaps between scan lines do not
     part them. A box's length is its longer side and its yaw that side's direction in [-pi/2, pi/2): which end is the
-    front, one sweep cannot tell. Boxes enclose what was seen, not the whole object. `num_points` counts the points of
-    the input, voxels after `Preprocess`. Boxes are ordered by distance from the frame's origin.
+    front, one sweep cannot tell. Boxes enclose what was seen, not the whole object; `bounds_m` are closer where a box's
+    yaw is wrong or a single point lies ahead. `num_points` counts the points of the input, voxels after `Preprocess`.
+    Boxes are ordered by distance from the frame's origin.
 
     `labels`: car, truck (buses too), person, bicycle, pole, other; "implausible" for what hangs in the air or returns
     far fewer points than a surface of its size would. They come from size and shape alone.
@@ -220,6 +221,7 @@ class Cluster(StageBase):
             ground_z_m=None if ground_z_m is None else found[:, lidar_boxes.GROUND].astype(np.float32),
             time_offset_ns=None if time_ns is None else found[:, lidar_boxes.TIME].astype(np.int32),
             deskew=cloud.deskew,
+            bounds_m=found[:, lidar_boxes.X_LOW : lidar_boxes.Y_HIGH + 1].astype(np.float32),
         )
 
 

@@ -24,9 +24,15 @@ _COARSE_M, _FINE_M = 0.1, 0.04
 #: The search weighs at most about so many points of a cluster; more tell nothing new about its sides.
 _MAX_POINTS = 400
 
+#: Of so many points one may lie before the rest of a cluster without being its end, and so many at most: single returns
+#: of what clings to it or drifts before it.
+_POINTS_PER_STRAY = 20
+_MOST_STRAYS = 2
+
 #: Columns of `cluster_boxes`.
 X, Y, Z, LENGTH, WIDTH, HEIGHT, YAW, POINTS, GROUND, TIME, ENDS_TOP, MIDDLE_TOP, PIECE = range(13)
-COLUMNS = 13
+X_LOW, Y_LOW, X_HIGH, Y_HIGH = range(13, 17)
+COLUMNS = 17
 
 
 @njit(cache=CACHE, nogil=True)
@@ -41,6 +47,21 @@ def _extent(xyz_m, members, start, end, cos, sin):
         v_low, v_high = min(v_low, v), max(v_high, v)
         z_low, z_high = min(z_low, z), max(z_high, z)
     return u_low, u_high, v_low, v_high, z_low, z_high
+
+
+@njit(cache=CACHE, nogil=True)
+def _ends(xyz_m, members, start, end):
+    """Lowest and highest x of a cluster without its strays."""
+    strays = min(_MOST_STRAYS, (end - start) // _POINTS_PER_STRAY)
+    low, high = np.full(_MOST_STRAYS + 1, np.inf), np.full(_MOST_STRAYS + 1, -np.inf)
+    for k in range(start, end):
+        near, far = np.float64(xyz_m[members[k], 0]), np.float64(xyz_m[members[k], 0])
+        for rank in range(strays + 1):
+            if near < low[rank]:
+                low[rank], near = near, low[rank]
+            if far > high[rank]:
+                high[rank], far = far, high[rank]
+    return low[strays], high[strays]
 
 
 @njit(cache=CACHE, nogil=True)
@@ -170,8 +191,9 @@ def cluster_boxes(xyz_m, ground_z_m, time_ns, labels, clusters, is_piece, min_po
 
     `ground_z_m`: float32[n] and `time_ns`: int32[n], or empty where they are not known (GROUND is then the lowest
     point, TIME 0). The length is the longer side, the yaw its direction in [-pi/2, pi/2). ENDS_TOP and MIDDLE_TOP: the
-    higher one of the tops of the outer thirds of the length, and the top of the middle third. Clusters with fewer than
-    `min_points` or lower than `min_height_m` are left out.
+    higher one of the tops of the outer thirds of the length, and the top of the middle third. X_LOW to Y_HIGH: bounds
+    of the points along the axes, along x without strays; a turned box reaches beyond them where its corners are empty.
+    Clusters with fewer than `min_points` or lower than `min_height_m` are left out.
     """
     members, starts = group(labels, clusters)
     out = np.empty((min(clusters, labels.size), COLUMNS))
@@ -218,5 +240,7 @@ def cluster_boxes(xyz_m, ground_z_m, time_ns, labels, clusters, is_piece, min_po
         row[TIME] = time // count
         row[ENDS_TOP], row[MIDDLE_TOP] = ends_top, middle_top
         row[PIECE] = 1.0 if is_piece[c] else 0.0
+        row[X_LOW], row[X_HIGH] = _ends(xyz_m, members, start, end)
+        _, _, row[Y_LOW], row[Y_HIGH], _, _ = _extent(xyz_m, members, start, end, 1.0, 0.0)
         found += 1
     return out[:found].copy()

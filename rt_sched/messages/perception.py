@@ -116,7 +116,8 @@ class Boxes3D:
     `labels`: one word per box, () where boxes are not classified. `ground_z_m`: float32[n], height of the ground under
     each box. `time_offset_ns`: int32[n], mean instant of the box's points since `capture_time_ns`; where `deskew` is
     FULL a moving object still lies where it was at that instant, seen from the vehicle at `capture_time_ns`.
-    Both are None where they are not known.
+    `bounds_m`: float32[n, 4], x_min, y_min, x_max, y_max of the box's points along the frame's axes; a few single
+    points that lie before or behind all others in x do not count. These three are None where they are not known.
     """
 
     capture_time_ns: int
@@ -129,6 +130,7 @@ class Boxes3D:
     ground_z_m: npt.NDArray[np.float32] | None = None
     time_offset_ns: npt.NDArray[np.int32] | None = None
     deskew: Deskew = Deskew.RAW
+    bounds_m: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -304,8 +304,15 @@ def test_the_time_to_collision_behind_a_car_in_a_queue_is_smooth_and_plausible()
     # The speed belongs to the gap: what closes in over the whole time is what the gap loses.
     seconds = np.diff([now_ns / 1e9 for now_ns, _ in rows])
     assert float((closing[:-1] * seconds).sum()) == pytest.approx(gaps[0] - gaps[-1], abs=1.0)
-    assert closing[15:].min() > -1.0
-    assert closing.max() < 4.0
     # A car changes its speed by a few m/s in a second: no jump from one cycle to the next.
-    assert float(np.median(np.abs(np.diff(closing)))) < 0.25
+    assert float(np.median(np.abs(np.diff(closing)))) < 0.1
+    # The gap itself, as a line over a second, shrinks by 0.6 to 0.9 m/s. What is told keeps to it, so that the time to
+    # collision has no dip that the gap has not: 9 s at first, 4 s in the end.
+    times = np.array([now_ns / 1e9 for now_ns, _ in rows])
+    around = [np.abs(times - time) <= 0.5 for time in times]
+    shrinking = np.array([-np.polyfit(times[near], gaps[near], 1)[0] for near in around])
+    assert float(np.abs(closing - shrinking).max()) < 0.5
+    told = np.array([s.times_to_collision_s[0] for _, s in rows])
+    assert float((told / (gaps / shrinking)).min()) > 0.6
+    assert told.min() > 2.8
     assert len({int(s.track_ids[0]) for _, s in rows}) <= 2
