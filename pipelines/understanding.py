@@ -24,6 +24,9 @@ _MIN_CURVE_SPEED_M_S = 2.0
 _MAX_CURVATURE_PER_M = 0.2
 _CURVATURE_SIGMA_PER_M = 5e-4
 _UNKNOWN_CURVATURE_SIGMA_PER_M = 2e-3
+_TIGHTEST_SIGMA_PER_M = 0.06
+#: Bends are driven at a lateral acceleration of this, one standard deviation: the slower, the tighter they may be.
+_LATERAL_M_S2 = 1.5
 
 #: What closes in faster than the vehicle is believed to drive, by this and two standard deviations, comes towards it or
 #: shows that the belief is wrong. Nobody knows which, so the speed is not known.
@@ -115,7 +118,7 @@ class Understand(StageBase):
         freshest_ns = max(captures.values(), default=objects.capture_time_ns)
         speed_m_s = self._speed_m_s(objects, ego)
         curvature = _curvature_per_m(ego, speed_m_s)
-        rows, gaps, in_path = self._in_the_way(objects, curvature)
+        rows, gaps, in_path = self._in_the_way(objects, curvature, speed_m_s)
         gap_sigmas, closing_sigmas, braking = _uncertainty(objects, rows)
         closing = -objects.velocities_m_s[rows, 0]
         if speed_m_s is not None and bool((closing > speed_m_s + _CONTRADICTION_M_S + 2.0 * closing_sigmas).any()):
@@ -148,7 +151,7 @@ class Understand(StageBase):
         return objects.ego_speed_m_s
 
     def _in_the_way(
-        self, objects: TrackedObjects, curvature: float | None
+        self, objects: TrackedObjects, curvature: float | None, speed_m_s: float | None
     ) -> tuple[npt.NDArray[np.int64], Float, Float]:
         """Rows of the objects in the way, nearest first, with gaps >= 0 and the probability of being in it."""
         x, y = objects.positions_m[:, 0], objects.positions_m[:, 1]
@@ -158,7 +161,7 @@ class Understand(StageBase):
         crossing, crossing_sigmas = self._crossing(objects, np.maximum(gaps, 0.0))
         left = left + crossing
         # A curve that is not quite the one that the yaw rate tells leads the farther astray the longer it is.
-        curve_sigma = _UNKNOWN_CURVATURE_SIGMA_PER_M if curvature is None else _CURVATURE_SIGMA_PER_M
+        curve_sigma = _unknown_curvature_sigma(speed_m_s) if curvature is None else _CURVATURE_SIGMA_PER_M
         spread = np.sqrt(_sigmas(objects, 1) ** 2 + (0.5 * way**2 * curve_sigma) ** 2 + crossing_sigmas**2)
         inside = self._half_width_m + half_width - np.abs(left)
         in_path = normal_probability(inside / np.maximum(spread, 1e-6))
@@ -186,6 +189,14 @@ def _curvature_per_m(ego: EgoMotion | None, speed_m_s: float | None) -> float | 
     if ego is None or speed_m_s is None or speed_m_s < _MIN_CURVE_SPEED_M_S or not tells_turning(ego):
         return None
     return min(max(ego.yaw_rate_rad_s / speed_m_s, -_MAX_CURVATURE_PER_M), _MAX_CURVATURE_PER_M)
+
+
+def _unknown_curvature_sigma(speed_m_s: float | None) -> float:
+    """How straight the way is, per metre, when nothing tells it: on a road, as bends are driven at this speed."""
+    if speed_m_s is None:
+        return _UNKNOWN_CURVATURE_SIGMA_PER_M
+    driven = _LATERAL_M_S2 / max(speed_m_s**2, 1e-6)
+    return min(max(driven, _UNKNOWN_CURVATURE_SIGMA_PER_M), _TIGHTEST_SIGMA_PER_M)
 
 
 def _sigmas(objects: TrackedObjects, state: int) -> Float:

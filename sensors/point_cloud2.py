@@ -174,7 +174,8 @@ def _time_offset_ns(
         reach_ns = {kind: float(np.abs(reading).max()) * unit_ns for kind, reading in readings.items()}
         kind = _likelier(reach_ns, "absolute" if name in _ABSOLUTE_NAMES else "offset")
         if reach_ns[kind] <= _LONGEST_SWEEP_NS:
-            return np.rint(readings[kind] * unit_ns).astype(np.int32)
+            offsets: npt.NDArray[np.int32] = np.rint(readings[kind] * unit_ns).astype(np.int32)
+            return offsets
     return None
 
 

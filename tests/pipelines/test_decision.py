@@ -178,6 +178,23 @@ def test_the_corridor_follows_the_curve_where_the_speed_is_known() -> None:
     assert understand(left, ego).track_ids.tolist() == []
 
 
+@pytest.mark.parametrize("speed", [5.0, 8.0, 12.0, 15.0, 20.0, 25.0])
+@pytest.mark.parametrize("lateral_m_s2", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("beside_m", [4.0, 5.0, 7.0])
+def test_without_yaw_rate_what_stands_beside_a_bend_is_no_emergency(
+    speed: float, lateral_m_s2: float, beside_m: float
+) -> None:
+    """A car parked outside a bend that is driven at this lateral acceleration, wherever the straight way meets it."""
+    radius = speed**2 / lateral_m_s2
+    for angle in np.linspace(0.01, 1.2, 60):
+        x, y = (radius + beside_m) * math.sin(angle), radius - (radius + beside_m) * math.cos(angle)
+        parked = objects((x - 4.0, y, speed), speed=speed, sigmas=(0.1, 0.1, 0.3, 0.3, 0.5, 0.5))
+        assert not plan(parked).emergency, (x, y)
+    # What stands right ahead is one, no later than 1.2 s before it.
+    ahead = objects((1.2 * speed, 0.0, speed), speed=speed, sigmas=(0.1, 0.1, 0.3, 0.3, 0.5, 0.5))
+    assert plan(ahead).emergency
+
+
 def test_what_crosses_counts_where_it_will_be() -> None:
     # 15 m ahead, closing with 10 m/s: 1.5 s. From 6 m on the right with 4 m/s to the left it is then in the middle.
     sure = (0.1, 0.1, 0.3, 0.3, 1.0, 1.0)
