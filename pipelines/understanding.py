@@ -24,7 +24,7 @@ _MIN_CURVE_SPEED_M_S = 2.0
 _MAX_CURVATURE_PER_M = 0.2
 _CURVATURE_SIGMA_PER_M = 5e-4
 _UNKNOWN_CURVATURE_SIGMA_PER_M = 2e-3
-_TIGHTEST_SIGMA_PER_M = 0.06
+_TIGHTEST_SIGMA_PER_M = 0.04
 #: Bends are driven at a lateral acceleration of this, one standard deviation: the slower, the tighter they may be.
 _LATERAL_M_S2 = 1.5
 
