@@ -75,7 +75,8 @@ def test_a_change_of_mode_is_part_of_the_reaction():
         6 * MS,
     )
     assert (one.reaction_ns, one.limit_ns, one.margin_ns) == (11 * MS, 100 * MS, 29 * MS)
-    assert one.longest_detection_ns == 89 * MS
+    # Later than that the mode would change before the fault is noticed, whatever the margin leaves.
+    assert one.longest_detection_ns == 60 * MS
     assert (one.path, case.transition, case.verdict) == ("blind", "normal->limp", Verdict.SCHEDULABLE)
 
 
@@ -132,6 +133,91 @@ def test_a_loss_that_leaves_no_command_is_told():
     assert case.handling.reaction_ns is None
     assert case.verdict is Verdict.INCONCLUSIVE
     assert "no chain to watcher is left that could command" in case.reason
+
+
+AUXILIARY = """
+rt_sched: 1
+name: auxiliary
+devices: {ecu: {processing_elements: {cpu: {kind: cpu}, mcu: {kind: mcu}}}}
+sensors:
+  front: {kind: camera, rate: 20Hz, attached_to: ecu, topic: /front}
+  rear: {kind: camera, rate: 20Hz, attached_to: ecu, topic: /rear}
+  motion: {kind: imu, rate: 100Hz, attached_to: ecu, topic: /motion}
+tasks:
+  ahead: {runs_on: ecu.cpu, inputs: {image: front}, execution: {wcet: 5ms}}
+  behind: {runs_on: ecu.cpu, inputs: {image: rear}, execution: {wcet: 5ms}}
+  ego: {runs_on: ecu.cpu, inputs: {reading: motion}, execution: {wcet: 1ms}}
+  sweep: {runs_on: ecu.cpu, inputs: {image: rear}, execution: {wcet: 2ms}, start_latency: 4ms}
+  watcher: {runs_on: ecu.mcu, activation: {rate: 100Hz}, execution: {wcet: 2ms},
+    inputs: {primary: {from: ahead, required: false}, backup: {from: behind, required: false},
+      ego: {from: ego, required: false}, spare: {from: sweep, required: false}}}
+modes:
+  normal: {tasks: [ahead, BEHINDego, watcher]}
+  limp: {tasks: [behind, sweep, ego, watcher]}
+chains:
+  by_ahead: {path: [front, ahead, watcher]}
+  by_ego: {path: [motion, ego, watcher]}
+  by_sweep: {path: [rear, sweep, watcher]}
+  by_behind: {path: [rear, behind, watcher]}
+safety: {arbiter: watcher, primary: ahead, backup: behind, recovery_limit: 200ms}
+faults: {f: {lose: LOST, at: 100ms, HOW}}
+"""
+
+
+def _auxiliary(*, behind: bool, how: str, lost: str = "front"):
+    text = AUXILIARY.replace("BEHIND", "behind, " if behind else "").replace("LOST", lost).replace("HOW", how)
+    return _analysed(text)
+
+
+def test_a_chain_to_the_arbiter_that_brings_no_command_does_not_count():
+    case = _auxiliary(behind=False, how="detection: 60ms")
+    assert (case.handling.path, case.handling.reaction_ns, case.verdict) == (None, None, Verdict.INCONCLUSIVE)
+    assert "no chain to watcher is left that could command" in case.reason
+    # `sweep` comes with the change and reads what is left, but its output is no command either.
+    lost = _auxiliary(behind=True, how="detection: 60ms, mode: limp, mode_after: 60ms", lost="rear")
+    assert "no chain to watcher is left that could command" in lost.reason
+
+
+@pytest.mark.parametrize("how", ["", ", mode: limp, mode_after: 60ms", ", mode: limp, mode_after: 90ms"])
+def test_a_path_that_goes_on_needs_no_reaction_whatever_the_mode_does(how):
+    case = _auxiliary(behind=True, how=f"detection: 60ms{how}")
+    one = case.handling
+    assert (one.path, one.decision_ns, one.reaction_ns, one.margin_ns) == ("by_behind", 0, 0, 140 * MS)
+    assert case.verdict is Verdict.SCHEDULABLE
+
+
+@pytest.mark.parametrize("behind", [True, False])
+@pytest.mark.parametrize("limit", ["80ms", "170ms", "200ms"])
+def test_the_longest_detection_can_be_written_into_the_file(behind, limit):
+    def handled(detection_ns: int):
+        text = (
+            AUXILIARY.replace("200ms", limit).replace("BEHIND", "behind, " if behind else "").replace("LOST", "front")
+        )
+        return _analysed(text.replace("HOW", f"detection: {detection_ns}ns, mode: limp, mode_after: 90ms")).handling
+
+    longest_ns = handled(60 * MS).longest_detection_ns
+    if longest_ns is None:
+        assert handled(1).verdict is Verdict.INCONCLUSIVE
+        assert handled(90 * MS).verdict is Verdict.INCONCLUSIVE
+        return
+    assert handled(longest_ns).verdict is Verdict.SCHEDULABLE
+    assert handled(longest_ns + 1).verdict is Verdict.INCONCLUSIVE
+
+
+def test_without_a_known_detection_the_reaction_starts_at_the_fault():
+    declared = _auxiliary(behind=False, how="detection: 60ms, mode: limp, mode_after: 60ms").handling
+    unknown = _auxiliary(behind=False, how="mode: limp, mode_after: 60ms").handling
+    assert declared.path == unknown.path == "by_behind"
+    assert unknown.reaction_ns == declared.reaction_ns + 60 * MS
+    assert (unknown.margin_ns, unknown.longest_detection_ns) == (None, declared.longest_detection_ns)
+
+
+def test_without_a_safety_concept_another_chain_that_goes_on_does_not_stand_in():
+    text = AUXILIARY.replace("safety: {arbiter: watcher, primary: ahead, backup: behind, recovery_limit: 200ms}\n", "")
+    text = text.replace("BEHIND", "").replace("LOST", "front")
+    one = _analysed(text.replace("HOW", "detection: 60ms, mode: limp, mode_after: 60ms, margin: 100ms")).handling
+    assert one.path in {"by_sweep", "by_behind"}
+    assert one.reaction_ns > 0
 
 
 def _noticed_after_ns(system: System, at_ns: int) -> int:

@@ -62,7 +62,7 @@ def test_scenarios_and_changes_of_mode_are_told(limp):
     assert (handling["reaction_ns"], handling["margin_ns"], handling["longest_detection_ns"]) == (
         11_000_000,
         29_000_000,
-        89_000_000,
+        60_000_000,
     )
     assert [one["name"] for one in section["transitions"]] == ["normal->limp", "limp->normal"]
     (log,) = [one for one in section["transitions"][0]["tasks"] if one["name"] == "log"]

@@ -35,15 +35,24 @@ class Struck:
     limit_ns: int | None
     added: tuple[int, ...]
 
+    @property
+    def changes(self) -> bool:
+        """Whether the mode changes."""
+        return self.new is not self.old
+
 
 @dataclass(frozen=True, slots=True)
 class _Output:
-    """What goes on first after the detection: `path` (None: nothing does, for the `reason`) and its delays."""
+    """What works first after the detection: `path` (None: nothing does, for the `reason`) and its delays.
+
+    `at_hand`: it commands all the time, so nothing has to be waited for.
+    """
 
     path: str | None
     latency_ns: int
     output_ns: int | None
     reason: str = ""
+    at_hand: bool = False
 
 
 def handling_of(struck: Struck, derived: Detection | None) -> Handling:
@@ -52,16 +61,16 @@ def handling_of(struck: Struck, derived: Detection | None) -> Handling:
     declared_ns = scenario.detection_ns
     known = [value for value in (declared_ns, None if derived is None else derived.value_ns) if value is not None]
     detection_ns = max(known, default=None)
-    changes = struck.new is not struck.old
-    decision_ns = max(0, scenario.mode_after_ns - detection_ns) if changes and detection_ns is not None else 0
     output = _first_output(struck)
+    decision_ns = _decision_ns(struck, output, detection_ns or 0)
     reaction_ns = None if output.output_ns is None else decision_ns + output.latency_ns + output.output_ns
     limit_ns = _limit_ns(struck)
-    longest_ns = None if limit_ns is None or reaction_ns is None else limit_ns - reaction_ns
-    margin_ns = None if longest_ns is None or detection_ns is None else longest_ns - detection_ns
+    margin_ns = None
+    if limit_ns is not None and reaction_ns is not None and detection_ns is not None:
+        margin_ns = limit_ns - reaction_ns - detection_ns
     problems = [
         *_detection_problems(scenario, derived, detection_ns, limit_ns),
-        *(_change_problems(scenario, detection_ns) if changes else ()),
+        *(_change_problems(scenario, detection_ns) if struck.changes else ()),
         *_reaction_problems(scenario, reaction_ns, output),
     ]
     if margin_ns is not None and margin_ns < 0:
@@ -80,10 +89,34 @@ def handling_of(struck: Struck, derived: Detection | None) -> Handling:
         scenario.reaction_ns,
         limit_ns,
         margin_ns,
-        longest_ns if longest_ns is not None and longest_ns >= 0 else None,
+        _longest_detection_ns(struck, output, limit_ns),
         Verdict.INCONCLUSIVE if problems else Verdict.SCHEDULABLE,
         "; ".join(problems) or ("handled within its limit" if limit_ns is not None else "it has no limit"),
     )
+
+
+def _decision_ns(struck: Struck, output: _Output, detection_ns: int) -> int:
+    """From the detection to the change of mode, where what works first waits for that."""
+    if output.at_hand or not struck.changes:
+        return 0
+    return max(0, struck.scenario.mode_after_ns - detection_ns)
+
+
+def _longest_detection_ns(struck: Struck, output: _Output, limit_ns: int | None) -> int | None:
+    """The largest detection that keeps the limit if all else stays as declared; None where there is none.
+
+    The mode must not change before the fault is noticed. What waits for that change ends at the same instant after the
+    fault whenever that is noticed.
+    """
+    if limit_ns is None or output.output_ns is None:
+        return None
+    longest_ns = limit_ns - output.latency_ns - output.output_ns
+    if struck.changes:
+        change_ns = struck.scenario.mode_after_ns
+        if not output.at_hand and change_ns > longest_ns:
+            return None
+        longest_ns = min(longest_ns, change_ns)
+    return longest_ns if longest_ns > 0 else None
 
 
 def _limit_ns(struck: Struck) -> int | None:
@@ -130,23 +163,32 @@ def _reaction_problems(scenario: model.FaultScenario, reaction_ns: int | None, o
 def _first_output(struck: Struck) -> _Output:
     """The path that works first once the fault has been noticed and the mode, if it changes, has changed.
 
-    A path that the change of mode restores counts from an event at the last first arrival on it. One that goes on all
-    the time has its commands at hand.
+    A command path that goes on all the time has its commands at hand. One that the change of mode restores counts from
+    an event at the last first arrival on it. Without a safety concept nothing says which paths stand in for each other:
+    what the change of mode restores or adds has to work then.
     """
     safety = struck.new.system.safety
-    chains = [one for one in struck.new.system.chains if safety is None or one.path[-1] == safety.arbiter]
+    chains = [one for one in struck.new.system.chains if safety is None or _commands(safety, one.path)]
     working = [one for one in chains if _exists(struck.new, one.path) and passes(struck.new, struck.loss, one.path)]
     going_on = [
         one for one in working if _exists(struck.old, one.path) and passes(struck.old, struck.loss_before, one.path)
     ]
     restored = [one for one in working if one not in going_on]
+    if safety is not None and going_on:
+        return _Output(going_on[0].name, 0, 0, at_hand=True)
     if restored:
         return _soonest(struck, restored)
-    if going_on and (safety is not None or not struck.added):
-        return _Output(going_on[0].name, 0, 0)
     if safety is not None:
         return _Output(None, 0, None, f"no chain to {safety.arbiter} is left that could command")
+    if going_on and not struck.added:
+        return _Output(going_on[0].name, 0, 0)
     return _added_tasks(struck)
+
+
+def _commands(safety: model.SafetyConcept, path: Sequence[str]) -> bool:
+    """Whether the arbiter gets a command along `path`: from the primary or the backup, straight to it."""
+    sources = (safety.primary, safety.backup)
+    return len(path) > 1 and path[-1] == safety.arbiter and path[-2] in sources
 
 
 def _exists(mode: ModeLoad, path: Sequence[str]) -> bool:

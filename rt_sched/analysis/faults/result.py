@@ -79,10 +79,11 @@ class Detection:
 class Handling:
     """The time from a fault until it is handled: detection + reaction, and the margin that is left (ISO 26262).
 
-    `detection_ns`: what counts, the larger of declared and derived. `decision_ns`: from the detection to the change of
-    mode; `start_latency_ns`: of the tasks that it adds; `first_output_ns`: from then to the first output of the `path`
-    that goes on; `reaction_ns`: these together, None where no bound is known. `limit_ns`, `margin_ns`: None without a
-    limit. `longest_detection_ns`: largest detection that keeps the limit.
+    `detection_ns`: what counts, the larger of declared and derived. `decision_ns`: from the detection (from the fault
+    where that is not known) to the change of mode; `start_latency_ns`: of the tasks that it adds; `first_output_ns`:
+    from then to the first output of the `path` that goes on; `reaction_ns`: these together, None where no bound is
+    known. `limit_ns`, `margin_ns`: None without a limit. `longest_detection_ns`: the largest detection that keeps the
+    limit if the mode changes as declared, None where none does.
     """
 
     detection_declared_ns: int | None
