@@ -220,6 +220,15 @@ def test_without_a_safety_concept_another_chain_that_goes_on_does_not_stand_in()
     assert one.reaction_ns > 0
 
 
+@pytest.mark.parametrize(("lost", "verdict"), [("front", Verdict.INCONCLUSIVE), ("rear", Verdict.SCHEDULABLE)])
+def test_without_a_safety_concept_a_loss_of_every_chain_is_not_handled(lost, verdict):
+    text = WATCHED.replace("safety: {arbiter: watcher, primary: ahead, backup: behind, recovery_limit: 100ms}\n", "")
+    text = text.replace("  by_behind: {path: [rear, behind, watcher]}\n", "").replace("lose: front", f"lose: {lost}")
+    case = _analysed(text.replace("AT", "100ms").replace("DECLARED", "85ms, margin: 10ms"))
+    assert case.verdict is verdict
+    assert ("no chain is left, and nothing takes over" in case.reason) == (lost == "front")
+
+
 def _noticed_after_ns(system: System, at_ns: int) -> int:
     """From the loss to the end of the first job of the watcher that sees an age above the limit."""
     plan = make_plan(system)

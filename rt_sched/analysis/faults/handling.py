@@ -182,6 +182,9 @@ def _first_output(struck: Struck) -> _Output:
         return _Output(None, 0, None, f"no chain to {safety.arbiter} is left that could command")
     if going_on and not struck.added:
         return _Output(going_on[0].name, 0, 0)
+    claimed = struck.scenario.reaction_ns is not None or struck.scenario.margin_ns is not None
+    if chains and claimed and not struck.added:
+        return _Output(None, 0, None, "no chain is left, and nothing takes over")
     return _added_tasks(struck)
 
 
