@@ -40,12 +40,9 @@ _MOUNTING_TOLERANCE_M_S2 = 2.0
 
 #: No sensor measures more than its range, give or take what its range is not exactly.
 _BEYOND_RANGE = 1.05
-#: For so long the last good values stand for those of a sensor at its end.
-_HELD_NS = 100 * NS_PER_MS
 
-#: Flags of samples that are not integrated, and of sensors at their end.
+#: Flags of samples that are not integrated.
 _UNMEASURED = frozenset({health.GAP, health.STUCK, health.AT_END_FOR_LONG})
-_AT_END = frozenset({health.GYRO_SATURATED, health.FORCE_SATURATED})
 
 _RATE_HINT = "a sensor with a larger one needs gyro_range_deg_s, one in deg/s needs rate_unit: deg/s"
 _FORCE_HINT = "a sensor with a larger one needs accelerometer_range_g; see acceleration_unit too"
@@ -177,7 +174,8 @@ class Integrate(StageBase):
         if complaint is not None:
             raise Rejected(f"the accelerometer cannot be used: {complaint}")
         flags = list(self._checks.flags(now_ns, measured_rate, measured_force))
-        measured_rate, measured_force = self._stand_ins(now_ns, flags, measured_rate, measured_force)
+        level = self._mounting.T @ (GRAVITY_M_S2 * self._filter.up)
+        measured_rate, measured_force = self._ends.stand_ins(now_ns, flags, measured_rate, measured_force, level)
         if self._lost:
             flags.append(health.SAMPLES_LOST)
             self._lost = False
@@ -189,9 +187,9 @@ class Integrate(StageBase):
         self._move(now_ns, elapsed_ns, rate, force, flags)
         integrated = elapsed_ns is not None and not _UNMEASURED.intersection(flags)
         at_rest = self._look_for_rest(now_ns, rate, force, flags)
-        if integrated and not at_rest and not _AT_END.intersection(flags):
+        if integrated and not at_rest and not health.AT_END.intersection(flags):
             self._look_for_gravity(now_ns, rate, force)
-        flags += self._lately(now_ns, flags)
+        flags += self._ends.lately(now_ns, flags)
         return {"ego": self._ego(now_ns, elapsed_ns if integrated else None, rate, force, at_rest, tuple(flags))}
 
     def _forget(self) -> None:
@@ -205,34 +203,9 @@ class Integrate(StageBase):
         self._window = MotionWindow(self._history_ns, _INTERVAL_NS)
         self._last: tuple[Float, Float] = (np.zeros(3), np.zeros(3))
         self._felt: list[tuple[Float, Float]] = []
-        self._good: dict[str, tuple[int, Float]] = {}
-        self._flagged_ns: dict[str, int] = {}
+        self._ends = health.EndsOfRange()
         self._gravity_ns = 0
         self._yaw_rate = self._acceleration = self._heading_rad = self._speed_change_m_s = 0.0
-
-    def _stand_ins(self, now_ns: int, flags: list[str], rate: Float, force: Float) -> tuple[Float, Float]:
-        """Rate and force, in the sensor's axes; what is at its end is replaced, and flagged when that lasts."""
-        level = self._mounting.T @ (GRAVITY_M_S2 * self._filter.up)
-        found = []
-        for flag, measured, unknown in (
-            (health.GYRO_SATURATED, rate, np.zeros(3)),
-            (health.FORCE_SATURATED, force, level),
-        ):
-            if flag not in flags:
-                self._good[flag] = (now_ns, measured)
-            good_ns, good = self._good.get(flag, (now_ns - _HELD_NS - 1, unknown))
-            if now_ns - good_ns > _HELD_NS and health.AT_END_FOR_LONG not in flags:
-                flags.append(health.AT_END_FOR_LONG)
-            found.append(good)
-        return found[0], found[1]
-
-    def _lately(self, now_ns: int, flags: list[str]) -> list[str]:
-        """Flags of the last 100 ms that this sample has not itself."""
-        for flag in flags:
-            if flag in _AT_END or flag == health.GAP:
-                self._flagged_ns[flag] = now_ns
-        self._flagged_ns = {flag: at_ns for flag, at_ns in self._flagged_ns.items() if now_ns - at_ns < _HELD_NS}
-        return [flag for flag in self._flagged_ns if flag not in flags]
 
     def _elapsed_ns(self, stamp_ns: int) -> int | None:
         """Time since the last sample; None for the first one of an epoch."""
@@ -273,7 +246,7 @@ class Integrate(StageBase):
             return
         dt_s = elapsed_ns / NS_PER_S
         step = self._filter.advance(0.5 * (last_rate + rate), 0.5 * (last_force + force), dt_s)
-        if _AT_END.intersection(flags):
+        if health.AT_END.intersection(flags):
             self._filter.pass_over(dt_s)
         # The IMU swings about the vehicle's origin.
         swing = matrix_of_vector(step.turn_rad) @ self._place_m - self._place_m
@@ -281,7 +254,7 @@ class Integrate(StageBase):
 
     def _look_for_rest(self, now_ns: int, rate: Float, force: Float, flags: list[str]) -> bool:
         """Whether the vehicle stands; then the filter learns from it."""
-        if health.STUCK in flags or _AT_END.intersection(flags):
+        if health.STUCK in flags or health.AT_END.intersection(flags):
             self._rest.quiet = False
             return False
         looked = self._rest.add(now_ns, rate, force)

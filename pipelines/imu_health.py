@@ -8,6 +8,7 @@ import numpy as np
 
 from pipelines.rotations import Float
 from pipelines.strapdown import GRAVITY_M_S2
+from rt_sched.units import NS_PER_MS
 
 #: Flags of `EgoMotion`.
 GAP = "gap: samples are missing, nothing was integrated over them"
@@ -18,6 +19,11 @@ STUCK = "values repeat exactly: the sensor is stuck, nothing was integrated"
 SAMPLES_LOST = "samples before this one were rejected"
 GRAVITY_OFF = "gravity at standstill is not 9.8 m/s^2: check the accelerometer's calibration"
 NOT_AT_REST = "samples are as quiet as at standstill, but the speed says otherwise"
+
+AT_END = frozenset({GYRO_SATURATED, FORCE_SATURATED})
+
+#: For so long the last good values stand for those of a sensor at its end, and flags of that and of a gap stay.
+_HELD_NS = 100 * NS_PER_MS
 
 #: A sensor at its end reads this share of its range or more.
 _END = 0.995
@@ -64,6 +70,37 @@ class SampleChecks:
         ):
             found.append(STUCK)
         return tuple(found)
+
+
+class EndsOfRange:
+    """What stands for the values of a sensor at the end of its range, and what was flagged a moment ago."""
+
+    def __init__(self) -> None:
+        self._good: dict[str, tuple[int, Float]] = {}
+        self._flagged_ns: dict[str, int] = {}
+
+    def stand_ins(self, now_ns: int, flags: list[str], rate: Float, force: Float, level: Float) -> tuple[Float, Float]:
+        """Rate and force: its last good ones for a sensor that `flags` says is at its end, flagged when that lasts.
+
+        `level`: the force felt where nothing is known.
+        """
+        found = []
+        for flag, measured, unknown in ((GYRO_SATURATED, rate, np.zeros(3)), (FORCE_SATURATED, force, level)):
+            if flag not in flags:
+                self._good[flag] = (now_ns, measured)
+            good_ns, good = self._good.get(flag, (now_ns - _HELD_NS - 1, unknown))
+            if now_ns - good_ns > _HELD_NS and AT_END_FOR_LONG not in flags:
+                flags.append(AT_END_FOR_LONG)
+            found.append(good)
+        return found[0], found[1]
+
+    def lately(self, now_ns: int, flags: list[str]) -> list[str]:
+        """Gaps and ends of a range within the last 100 ms that are not in `flags`, which are those of now."""
+        for flag in flags:
+            if flag in AT_END or flag == GAP:
+                self._flagged_ns[flag] = now_ns
+        self._flagged_ns = {flag: at_ns for flag, at_ns in self._flagged_ns.items() if now_ns - at_ns < _HELD_NS}
+        return [flag for flag in self._flagged_ns if flag not in flags]
 
 
 class RestDetector:
