@@ -141,9 +141,13 @@ def show(document: dict[str, Any]) -> None:
     frames = []
     for row in document["real_frames"]:
         agreed = row.get("int8_against_fp32") or {}
+        smooth = row.get("time_to_collision") or {}
         figures = (row.get("count"), row.get("car_ahead_found"), agreed.get("recall"), agreed.get("precision"))
+        figures += (smooth.get("least_quotient"), smooth.get("largest_drop_s"), smooth.get("least_s"))
         frames.append([row.get("frames", "-"), *map(text, figures), row.get("skipped", "")])
-    table(["real frames", "frames", "car ahead", "INT8 recall of FP32", "precision", "skipped"], frames)
+    agreement_heads = ["INT8 recall of FP32", "precision"]
+    smooth_heads = ["TTC told / gap's", "drop s", "least s"]
+    table(["real frames", "frames", "car ahead", *agreement_heads, *smooth_heads, "skipped"], frames)
 
 
 def table(heads: list[str], rows: list[list[str]]) -> None:

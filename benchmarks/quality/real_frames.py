@@ -1,4 +1,5 @@
-"""Real camera frames: the shipped INT8 detector against its FP32 original, and whether the car ahead is found."""
+"""Real frames: the shipped INT8 detector against its FP32 original, whether the car ahead is found, and how smooth the
+time to collision to it is."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import cv2
 import numpy as np
 from detections import agreement, car_ahead
 from outputs import Detections, read_outputs
+from smoothness import time_to_collision_on
 
 from rt_sched.app.replay import ReplayRequest, run_replay
 from rt_sched.errors import DataError
@@ -22,8 +24,9 @@ from sensors.scene.ros2_messages import IMAGE, definition_of, image_message
 
 FP32_MODEL = Path("models") / "coco_ssd_300.onnx"
 RECORDINGS = ("recordings/kitti78_small_f00-39_lz4.bag", "recordings/kitti360_small_50f_zstd.mcap")
-#: Recordings in which a car is ahead in every frame, as their description says.
-WITH_CAR_AHEAD = ("kitti78_small_f00-39_lz4",)
+#: Recordings in which a car is ahead in every frame, as their description says, and the system for each.
+WITH_CAR_AHEAD = {"kitti78_small_f00-39_lz4": "kitti78_single_orin"}
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _EPOCH_NS = 1_600_000_000 * NS_PER_S
 
 _SYSTEM = """rt_sched: 1
@@ -67,6 +70,9 @@ def real_frames(data: Path, work: Path) -> Iterator[dict[str, Any]]:
         result: dict[str, Any] = {"frames": recording.stem, "count": len(shipped)}
         if recording.stem in WITH_CAR_AHEAD or "drive" in recording.stem:
             result["car_ahead_found"] = car_ahead(shipped, width, height)
+        if recording.stem in WITH_CAR_AHEAD:
+            system = EXAMPLES / f"{WITH_CAR_AHEAD[recording.stem]}.yaml"
+            result["time_to_collision"] = time_to_collision_on(recording, system, work, Quiet())
         if fp32.exists():
             original, _, _ = _detections(recording, fp32, work)
             result["int8_against_fp32"] = agreement(original, shipped)
