@@ -105,6 +105,24 @@ def test_phases_of_tasks_that_a_mode_restarts_are_not_known() -> None:
     assert [one.mode for one in chain_results(mode, mode_bounds(mode, METHODS))] == ["all"]
 
 
+def test_a_sporadic_task_of_equal_distances_may_begin_at_any_time() -> None:
+    made = chain_system([Node("make", 1, 10), Node("take", 1, 10, "make", offset=1, pe="p1")], ("make", "take"))
+    assert bound(made).method == "chain_phases"
+    free = with_task(made, "make", activation=model.Sporadic(10, 10))
+    assert bound(free).method == "chain_sporadic"
+    longest = dict.fromkeys(Quantity, 0)
+    for first_ns in range(10):
+        given = lower(free, make_plan(free), nominal_samples(free, 400, 0), horizon_ns=400, execution=Execution.WCET)
+        head = replace(given.tasks[0], rate_hz=None, explicit_arrivals_ns=tuple(range(first_ns, 400, 10)))
+        simulation = Simulation(replace(given, tasks=(head, *given.tasks[1:])))
+        simulation.run()
+        seen = measure_chain(simulation.trace(), ("make", "take"))
+        for quantity in Quantity:
+            longest[quantity] = max(longest[quantity], int(getattr(seen, f"{quantity.value}_ns").max()))
+    for quantity in Quantity:
+        assert bound(made, quantity).value_ns < longest[quantity] <= bound(free, quantity).value_ns
+
+
 def test_hyperperiods_of_fractions() -> None:
     """Periods of 12 1/3 ns and 37 ns meet every 37 ns; instants in between are rounded down."""
     third = Fraction(3 * 10**9, 37)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from rt_sched import model
 from rt_sched.analysis.chains.delays import Delays, Unbounded, sum_of
 from rt_sched.analysis.chains.phases import Grid
 from rt_sched.analysis.loads.resolve import ModeLoad
@@ -147,7 +148,8 @@ class Walk:
     def _grid(self, index: int) -> Grid | None:
         """The arrivals of a timed task where they are known instants of its device's clock, in every mode."""
         row, system = self._rows[index], self._mode.system
-        if row.rate_hz is None or row.extra_separation_ns:
+        # The first arrival of a sporadic task may come at any time, also where its distances are all the same.
+        if row.rate_hz is None or isinstance(system.tasks[index].activation, model.Sporadic):
             return None
         if not all(row.name in mode.tasks for mode in system.modes):
             return None
