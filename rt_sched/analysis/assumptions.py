@@ -52,6 +52,12 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
             [t for t in system.tasks if isinstance(t.activation, Periodic | Sporadic)],
         ),
         (
+            "max_separation",
+            "sporadic arrivals are no further apart than declared, by the clock of their device",
+            "distance of consecutive arrivals",
+            [t for t in system.tasks if isinstance(t.activation, Sporadic) and t.activation.max_separation_ns],
+        ),
+        (
             "jitter",
             "releases follow arrivals within the declared jitter",
             "release less arrival of every job",

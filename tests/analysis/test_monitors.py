@@ -112,6 +112,21 @@ def test_runs_of_the_declared_system_trip_nothing_and_exceed_no_bound(seed: int)
     assert exceeded_chains(result.chains, measured, trace.horizon_ns) == []
 
 
+@pytest.mark.parametrize("drift_ppm", [-20_000, 0, 20_000])
+def test_sporadic_arrivals_further_apart_than_declared_are_noticed(drift_ppm: int) -> None:
+    clock = model.DeviceClock(drift_ppm=Fraction(drift_ppm))
+    made = with_clock(clock, with_task("event", activation=model.Sporadic(300, 350)))
+    wider = with_clock(clock, with_task("event", activation=model.Sporadic(300, 400)))
+    key = "max_separation"
+    assert key in {one.key for one in assumptions_of(made)}
+    assert key not in {one.key for one in assumptions_of(declared())}
+    for system, holds in ((made, True), (wider, False)):
+        for seed in range(3):
+            (found,) = (one for one in monitor(mode_of(made), run(system, seed)) if one.key == key)
+            assert found.checked > 10
+            assert found.holds is holds
+
+
 def longer(task: str, wcet_ns: int) -> dict[str, object]:
     _ = task
     return {"execution": model.ExecutionTime(wcet_ns, wcet_ns, (wcet_ns, wcet_ns))}

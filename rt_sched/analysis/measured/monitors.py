@@ -101,6 +101,7 @@ class _Watch:
             ),
             ("best_case", "executed time of jobs that may be done too early", "at least", self._shortest),
             ("separation", "distance of arrivals", "at least", self._separations),
+            ("max_separation", "distance of sporadic arrivals", "at most", self._largest_separations),
             ("jitter", "release after arrival", "at most", self._jitters),
             ("clocks", "distance of arrivals from their instants", "at most", lambda: clock_errors(mode, trace)),
             ("supply", "distance of slices and entries from theirs", "at most", lambda: supply_errors(mode, trace)),
@@ -151,6 +152,20 @@ class _Watch:
                 arrivals = jobs.arrival_ns[rows]
                 least = min(stream.period_ns for stream in task.streams)
                 yield compared(task.name, jobs.number[rows][1:], arrivals[1:], np.diff(arrivals), least, least=True)
+
+    def _largest_separations(self) -> Looked:
+        """Distances of sporadic arrivals of neighbouring numbers, where a largest one is declared."""
+        jobs = self._trace.jobs
+        for task in self._tasks:
+            activation, row = self._mode.system.tasks[task.index].activation, self._mode.setup.tasks[task.index]
+            if isinstance(activation, model.Sporadic) and activation.max_separation_ns and row.rate_hz:
+                rows = self._of(task)
+                rows, before = rows[1:], rows[:-1]
+                neighbours = jobs.number[rows] == jobs.number[before] + 1
+                rows, before = rows[neighbours], before[neighbours]
+                apart, most_ns = jobs.arrival_ns[rows] - jobs.arrival_ns[before], ceil_int(NS_PER_S / row.rate_hz)
+                limit_ns = most_ns + row.extra_separation_ns
+                yield compared(task.name, jobs.number[rows], jobs.arrival_ns[rows], apart, limit_ns)
 
     def _jitters(self) -> Looked:
         jobs = self._trace.jobs
