@@ -81,6 +81,32 @@ def test_margins_are_exact_to_the_nanosecond(tasks: list[Task], policy: Policy, 
         assert verdict(changed, policy, preemptive) is meets
 
 
+def in_pieces(policy: Policy) -> System:
+    """Parts that nobody preempts, with switches between them; of the last task, the last one is not the longest."""
+    tasks = [task("a", 30, 120), task("c", 100, 500), task("d", 60, 900)]
+    points = {"a": (), "c": (70 * US,), "d": (20 * US, 60 * US - 1)}
+    made = system([replace(one, preemption_points_ns=points[one.name]) for one in tasks], policy, preemptive=True)
+    (box,) = made.devices
+    (cpu,) = box.processing_elements
+    return replace(
+        made, devices=(replace(box, processing_elements=(replace(cpu, switch_cost_ns=US, points_only=True),)),)
+    )
+
+
+@pytest.mark.parametrize("policy", [Policy.FIXED_PRIORITY, Policy.EDF])
+def test_margins_count_the_switch_into_a_part_that_nobody_preempts(policy: Policy) -> None:
+    made = in_pieces(policy)
+    (mode,) = mode_loads(made, make_plan(made))
+    found = sensitivity(mode, METHODS)
+    assert [one.task for one in found.tasks] == ["a", "c", "d"]
+    for place, one in enumerate(found.tasks):
+        for extra, meets in ((0, True), (1, False)):
+            tasks = list(made.tasks)
+            tasks[place] = with_wcet(tasks[place], tasks[place].execution.wcet_ns + one.margin_ns + extra)
+            longer = replace(made, tasks=tuple(tasks))
+            assert (analyze(longer, make_plan(longer)).verdict is Verdict.SCHEDULABLE) is meets, (one, extra)
+
+
 def test_progress_tells_every_search() -> None:
     told: list[tuple[int, int]] = []
     made = system(SETS[0], Policy.FIXED_PRIORITY, True)

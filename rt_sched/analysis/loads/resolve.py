@@ -148,7 +148,7 @@ def _load_task(
 ) -> LoadTask:
     """`fixed_offsets`: whether arrivals are known instants; after a change of mode tasks arrive relative to that."""
     executed_ns = _longest_executed_ns(row)
-    region_ns, last_ns = _regions_ns(row, processor, executed_ns)
+    region_ns, last_ns = regions_ns(row, processor, executed_ns)
     periodic = isinstance(task.activation, model.Periodic)
     return LoadTask(
         index=index,
@@ -187,13 +187,11 @@ def _throttled_beyond(row: TaskRow, processor: ProcessorRow) -> bool:
 
 
 def _with_locks(task: LoadTask, processor: ProcessorRow, locks: LockTerms) -> LoadTask:
-    region_ns, last_ns, blocking = task.region_ns, task.last_region_ns, locks.blocking
-    if never_preempts(processor):
-        region_ns, last_ns = region_ns + locks.spin_ns, last_ns + locks.spin_ns
+    region_ns, last_ns = regions_with_spin_ns(task.region_ns, task.last_region_ns, processor, locks.spin_ns)
+    blocking = locks.blocking
+    if never_preempts(processor) and blocking is not None:
         # Whole jobs of others block here, and their sections lie inside of them.
-        blocking = None if blocking is None else Blocking()
-    elif region_ns > max(1, processor.switch_ns):
-        region_ns += locks.spin_ns
+        blocking = Blocking()
     return replace(
         task,
         blocking=blocking,
@@ -202,6 +200,13 @@ def _with_locks(task: LoadTask, processor: ProcessorRow, locks: LockTerms) -> Lo
         region_ns=region_ns,
         last_region_ns=last_ns,
     )
+
+
+def regions_with_spin_ns(region_ns: int, last_ns: int, processor: ProcessorRow, spin_ns: int) -> tuple[int, int]:
+    """Longest and last part of a job that nobody preempts, with the busy waiting that may lie in it."""
+    if never_preempts(processor):
+        return region_ns + spin_ns, last_ns + spin_ns
+    return region_ns + spin_ns if region_ns > max(1, processor.switch_ns) else region_ns, last_ns
 
 
 def never_preempts(processor: ProcessorRow) -> bool:
@@ -227,7 +232,7 @@ def _longest_executed_ns(row: TaskRow) -> int:
     return budget_ns + max(held_ns, default=0)
 
 
-def _regions_ns(row: TaskRow, processor: ProcessorRow, executed_ns: int) -> tuple[int, int]:
+def regions_ns(row: TaskRow, processor: ProcessorRow, executed_ns: int) -> tuple[int, int]:
     """Longest and last part of a job that nobody preempts; a start or resume and its switch belong to it.
 
     A point inside a section may let nobody in, and then the job goes on to the next one.

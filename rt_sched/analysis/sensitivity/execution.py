@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rt_sched.analysis.loads.load import Blocking, LoadTask
-from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.loads.resolve import ModeLoad, regions_ns, regions_with_spin_ns
 from rt_sched.analysis.result import Quantity
 from rt_sched.analysis.sensitivity.promises import Promises
 from rt_sched.analysis.sensitivity.search import Search
@@ -118,13 +118,11 @@ def with_more(mode: ModeLoad, extra_ns: Mapping[int, int]) -> ModeLoad:
         more_ns = extra_ns.get(task.index, 0)
         if more_ns == 0:
             return task
-        preemptible = task.last_region_ns == 1
-        return replace(
-            task,
-            wcet_ns=task.wcet_ns + more_ns,
-            last_region_ns=1 if preemptible else task.last_region_ns + more_ns,
-            region_ns=task.region_ns if preemptible else max(task.region_ns, task.last_region_ns + more_ns),
-        )
+        row = mode.setup.tasks[task.index]
+        processor = mode.setup.processors[row.processor]
+        wcet_ns = task.wcet_ns + more_ns
+        parts = regions_with_spin_ns(*regions_ns(row, processor, wcet_ns), processor, task.spin_ns)
+        return replace(task, wcet_ns=wcet_ns, region_ns=parts[0], last_region_ns=parts[1])
 
     return _changed(mode, change)
 
