@@ -95,6 +95,8 @@ def analyze(
     from rt_sched.app import analyze as job
 
     named = _system_or_set(system, task_set)
+    if task_set is None:
+        _refuse_set_options(preemption, unit, most_urgent)
     if task_set is None and job_set is not None:
         raise typer.BadParameter("is for a task set; give one with --taskset", param_hint="--sag")
     if task_set is not None and margins:
@@ -219,6 +221,7 @@ def explain(
     with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
         named = _system_or_set(system, task_set)
         if task_set is None:
+            _refuse_set_options(preemption, unit, most_urgent)
             document = job.explained_system_task(task, named, policy, mode)
         else:
             request = TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
@@ -232,6 +235,14 @@ def explain(
 def _tell_searches(done: int, of: int) -> None:
     if done == of or done % 50 == 0:
         typer.echo(f"margins: {done} of {of} searches done", err=True)
+
+
+def _refuse_set_options(preemption: str | None, unit: str, most_urgent: str) -> None:
+    """A system file says itself what these options say of a task set."""
+    options = (("--preemption", preemption is not None), ("--unit", unit != "ns"))
+    for option, given in (*options, ("--most-urgent", most_urgent != "highest")):
+        if given:
+            raise typer.BadParameter("is for a task set; give one with --taskset", param_hint=option)
 
 
 def _system_or_set(system: str | None, task_set: str | None) -> str:

@@ -226,6 +226,20 @@ def test_the_latency_of_an_enforced_budget_is_assumed_to_be_its_granularity() ->
     assert tripped(prompt) == set()
 
 
+def test_a_throttled_job_may_go_on_with_its_next_budget() -> None:
+    throttle = model.Budget(1, model.OverrunAction.THROTTLE)
+
+    def made(wcet_ns: int) -> model.System:
+        system = chain_system([Node("slow", wcet_ns, 20, bcet=wcet_ns)], ("slow",))
+        (slow,) = system.tasks
+        return replace(system, tasks=(replace(slow, budget_ns=4, budget=throttle),))
+
+    for wcet_ns, holds in ((6, True), (7, False)):
+        (found,) = (one for one in monitor(mode_of(made(6)), run(made(wcet_ns))) if one.key == "budget")
+        assert found.checked > 10
+        assert found.holds is holds
+
+
 def test_entries_of_a_table_begin_at_their_place() -> None:
     def system(start_ns: int) -> model.System:
         made = chain_system([Node("a", 3, 50)], ("a",), policies={"p0": model.Policy.TABLE})

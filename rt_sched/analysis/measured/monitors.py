@@ -126,7 +126,13 @@ class _Watch:
             if task.enforced is enforced:
                 rows = self._of(task)
                 executed = jobs.executed_ns[rows]
-                yield compared(task.name, jobs.number[rows], jobs.release_ns[rows], executed, task.wcet_ns)
+                yield compared(task.name, jobs.number[rows], jobs.release_ns[rows], executed, self._most_ns(task))
+
+    def _most_ns(self, task: LoadTask) -> int:
+        """What a job may execute in all; a throttled one goes on with its next budget."""
+        demand_ns = self._mode.setup.tasks[task.index].demand_ns
+        longest_ns = demand_ns if isinstance(demand_ns, int) else max(demand_ns)
+        return max(task.wcet_ns, longest_ns) if task.throttled_beyond else task.wcet_ns
 
     def _shortest(self) -> Looked:
         """Jobs that are done early publish early: what they activate may come in a denser burst, and inputs that are
