@@ -11,9 +11,9 @@ import numpy as np
 from random_cases import random_case
 from random_checks import adversarial
 
-from rt_sched.analysis.faults.transition_loads import Presence, Transition, transition
-from rt_sched.analysis.faults.transition_methods import split_methods
-from rt_sched.analysis.faults.transition_results import transition_bounds
+from rt_sched.analysis.faults.transitions.loads import Presence, Transition, transition
+from rt_sched.analysis.faults.transitions.methods import split_methods
+from rt_sched.analysis.faults.transitions.results import transition_bounds
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.system.engine import TaskBound
 from rt_sched.lowering import check_plan, lower

@@ -12,8 +12,8 @@ from random_transition_checks import check_transitions, transition_case
 
 from rt_sched.analysis import Verdict, analyze
 from rt_sched.analysis.faults.analyze import analyze_faults
-from rt_sched.analysis.faults.transition_loads import Presence, transition
-from rt_sched.analysis.faults.transition_results import transition_bounds
+from rt_sched.analysis.faults.transitions.loads import Presence, transition
+from rt_sched.analysis.faults.transitions.results import transition_bounds
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.system.engine import mode_bounds

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rt_sched.analysis import analyze
 from rt_sched.analysis.faults.analyze import analyze_faults
-from rt_sched.analysis.faults.transition_loads import transition
-from rt_sched.analysis.faults.transition_methods import split_methods
+from rt_sched.analysis.faults.transitions.loads import transition
+from rt_sched.analysis.faults.transitions.methods import split_methods
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.config import load_system_text
 from rt_sched.planner import make_plan

@@ -10,7 +10,7 @@ from rt_sched.analysis.faults.detection import Watches
 from rt_sched.analysis.faults.misses import steady_misses
 from rt_sched.analysis.faults.overrun import overrun_of
 from rt_sched.analysis.faults.result import FaultReport, ScenarioResult
-from rt_sched.analysis.faults.transition_results import Transitions
+from rt_sched.analysis.faults.transitions.results import Transitions
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.result import AnalysisReport, Verdict, worst_verdict

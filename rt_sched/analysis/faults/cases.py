@@ -13,7 +13,7 @@ from rt_sched.analysis.faults.losses import Loss, loss_of, passes, surviving
 from rt_sched.analysis.faults.misses import overrun_misses
 from rt_sched.analysis.faults.overrun import Overrun, overrun_bounds
 from rt_sched.analysis.faults.result import FaultCase
-from rt_sched.analysis.faults.transition_results import Bounds, Transitions
+from rt_sched.analysis.faults.transitions.results import Bounds, Transitions
 from rt_sched.analysis.faults.witness import overrun_witnesses
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import Method

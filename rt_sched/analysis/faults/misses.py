@@ -13,7 +13,7 @@ import numpy as np
 
 from rt_sched.analysis.faults.overrun import Overrun, with_extra_job
 from rt_sched.analysis.faults.result import Misses
-from rt_sched.analysis.faults.transition_methods import responses_of_busy_period
+from rt_sched.analysis.faults.transitions.methods import responses_of_busy_period
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import METHODS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rt_sched.analysis.faults.transition_loads import Presence
+from rt_sched.analysis.faults.transitions.loads import Presence
 from rt_sched.analysis.result import Bound, ChainResult, TaskResult, Verdict, Witness
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from rt_sched import model
-from rt_sched.analysis.faults.transition_loads import Presence, Transition
+from rt_sched.analysis.faults.transitions.loads import Presence, Transition
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Witness
 from rt_sched.analysis.system.witness import first_misses

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from rt_sched.analysis.faults.transition_arrivals import BEFORE, MOST_JOBS, NEVER, Arrivals, Position
-from rt_sched.analysis.faults.transition_loads import Presence, Transition
+from rt_sched.analysis.faults.transitions.arrivals import BEFORE, MOST_JOBS, NEVER, Arrivals, Position
+from rt_sched.analysis.faults.transitions.loads import Presence, Transition
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.methods import Found, Method
 from rt_sched.analysis.methods.method import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from rt_sched.analysis.faults.transition_loads import Presence
+from rt_sched.analysis.faults.transitions.loads import Presence
 from rt_sched.analysis.methods.rows import Row, interference
 from rt_sched.analysis.result import Term
 from rt_sched.analysis.theory.fixed_points import NotConverged, exact_sum, least_fixed_point

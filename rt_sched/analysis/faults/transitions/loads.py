@@ -3,7 +3,7 @@
 A run that contains one change is a legal run of all tasks of both modes together: those that are removed stop arriving,
 and their jobs end early; those that are added arrive late. Jobs execute no longer than at the slower of both
 frequencies, plus the rounding of what is left at the change. So every bound for sporadic arrivals on these loads holds
-across the change (Tindell, Burns, Wellings 1992); `transition_methods` looks at the position of the change for less.
+across the change (Tindell, Burns, Wellings 1992); `methods` looks at the position of the change for less.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from rt_sched import model
 from rt_sched.analysis.chains.bounds import chain_results
 from rt_sched.analysis.faults.result import TransitionResult, TransitionTask
-from rt_sched.analysis.faults.transition_loads import Presence, Transition, transition
-from rt_sched.analysis.faults.transition_methods import split_methods
+from rt_sched.analysis.faults.transitions.loads import Presence, Transition, transition
+from rt_sched.analysis.faults.transitions.methods import split_methods
 from rt_sched.analysis.faults.witness import transition_witnesses
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import METHODS, Method

@@ -1,0 +1,1 @@
+"""Runs that contain a change of mode: their loads, bounds for every position of the change, and verdicts."""
