@@ -78,7 +78,7 @@ def _check_sensors(node: Node, kinds: tuple[str, ...], sensors: Mapping[str, str
         if place.text in sensors:
             problems.add(place, f"{quoted(place.text)} is a {sensors[place.text]}; valid: {listed(valid)}")
         else:
-            problems.add(place, unknown(' or '.join(kinds), place.text, valid))
+            problems.add(place, unknown(" or ".join(kinds), place.text, valid))
 
 
 def _parameter_name_complaints(values: Mapping[str, Any], description: StageDescription) -> list[tuple[str, str]]:
