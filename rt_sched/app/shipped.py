@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rt_sched.config.problems import unknown
 from rt_sched.errors import ConfigError, Problem
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -39,5 +38,7 @@ def resolve(argument: str) -> Path:
         return path
     shipped = shipped_files()
     if argument not in shipped:
+        from rt_sched.config.problems import unknown
+
         raise ConfigError([Problem(argument, 0, 0, "", f"there is no such file; {unknown('name', argument, shipped)}")])
     return shipped[argument]
