@@ -11,19 +11,17 @@ from typing import Any
 from rt_sched.analysis.analyze import analyze
 from rt_sched.analysis.result import (
     AnalysisReport,
-    Bound,
     ChainResult,
     DisparityResult,
     ModeResult,
     ProcessorResult,
-    Quantity,
-    Refusal,
     TaskResult,
     Verdict,
     worst_verdict,
 )
 from rt_sched.analysis.task_sets import analyze_task_set
 from rt_sched.app.analyze_faults import fault_section, scenario_names
+from rt_sched.app.analyze_rows import chain_bounds, chain_limit_columns, refusal_rows, terms_rows, witness_row
 from rt_sched.app.margins import margin_rows
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
@@ -43,8 +41,6 @@ __all__ = [
     "analysis_document",
     "load_and_plan",
     "method_names",
-    "refusal_rows",
-    "terms_rows",
     "write_document",
     "write_job_set",
 ]
@@ -199,16 +195,8 @@ def _processor(one: ProcessorResult, mode: ModeResult, analysed: Analysed) -> di
     }
 
 
-def refusal_rows(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:
-    """Methods that do not apply; `elsewhere`: they are there for something that the processor does not have."""
-    return [
-        {"method": one.method, "reason": one.reason, "instead": one.instead, "elsewhere": one.elsewhere}
-        for one in refusals
-    ]
-
-
 def _task(one: TaskResult, analysed: Analysed, assumed: Sequence[tuple[str, frozenset[str]]]) -> dict[str, Any]:
-    bound, witness = one.bound, one.witness
+    bound = one.bound
     return {
         "name": one.task,
         "mode": one.mode,
@@ -227,52 +215,25 @@ def _task(one: TaskResult, analysed: Analysed, assumed: Sequence[tuple[str, froz
         "window_ns": None if bound is None else bound.window_ns,
         "terms": terms_rows(bound),
         "refusals": refusal_rows(one.refusals) if bound is None else [],
-        "witness": None
-        if witness is None
-        else {
-            "how": witness.how,
-            "job": witness.job,
-            "arrival_ns": witness.arrival_ns,
-            "deadline_ns": witness.deadline_ns,
-            "finish_ns": witness.finish_ns,
-            "horizon_ns": witness.horizon_ns,
-        },
+        "witness": witness_row(one.witness),
         "assumptions": [key for key, tasks in assumed if one.task in tasks],
     }
 
 
-def terms_rows(bound: Bound | None) -> list[dict[str, Any]]:
-    """The terms of a bound; their `value_ns` add up to it."""
-    return [
-        {
-            "kind": term.kind.value,
-            "value_ns": term.value_ns,
-            "by": term.by,
-            "jobs": term.jobs,
-            "each_ns": term.each_ns,
-        }
-        for term in (() if bound is None else bound.terms)
-    ]
-
-
 def _chain(one: ChainResult) -> dict[str, Any]:
-    limits = dict(one.limits_ns)
     document: dict[str, Any] = {"name": one.chain, "mode": one.mode, "path": list(one.path)}
-    bounds: Sequence[tuple[Quantity, Bound | None]] = (
-        (Quantity.REACTION, one.reaction),
-        (Quantity.LATENCY, one.latency),
-        (Quantity.DATA_AGE, one.data_age),
+    bounds = chain_bounds(one)
+    return (
+        document
+        | chain_limit_columns(one)
+        | {
+            "verdict": one.verdict.value,
+            "reason": one.reason,
+            "counts": bool(one.limits_ns),
+            "methods": {quantity.value: bound.method for quantity, bound in bounds if bound is not None},
+            "terms": {quantity.value: terms_rows(bound) for quantity, bound in bounds},
+        }
     )
-    for quantity, bound in bounds:
-        document[f"{quantity.value}_bound_ns"] = None if bound is None else bound.value_ns
-        document[f"{quantity.value}_limit_ns"] = limits.get(quantity)
-    return document | {
-        "verdict": one.verdict.value,
-        "reason": one.reason,
-        "counts": bool(one.limits_ns),
-        "methods": {quantity.value: bound.method for quantity, bound in bounds if bound is not None},
-        "terms": {quantity.value: terms_rows(bound) for quantity, bound in bounds},
-    }
 
 
 def _disparity(one: DisparityResult) -> dict[str, Any]:

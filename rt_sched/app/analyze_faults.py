@@ -17,7 +17,8 @@ from rt_sched.analysis.faults.result import (
     TransitionTask,
 )
 from rt_sched.analysis.methods import METHODS
-from rt_sched.analysis.result import AnalysisReport, Bound, ChainResult, Quantity, TaskResult, Witness
+from rt_sched.analysis.result import AnalysisReport, Bound, ChainResult, TaskResult
+from rt_sched.app.analyze_rows import chain_limit_columns, terms_rows, witness_row
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.systems import stage_context
 from rt_sched.errors import AnalysisNotApplicable
@@ -148,7 +149,7 @@ def _transition_task(one: TransitionTask) -> Row:
         "bound_after_ns": one.after_ns,
         "verdict": one.verdict.value,
         "reason": one.reason,
-        "witness": _witness(one.witness),
+        "witness": witness_row(one.witness),
     }
 
 
@@ -159,7 +160,7 @@ def _task(one: TaskResult) -> Row:
         "deadline_ns": one.deadline_ns,
         "verdict": one.verdict.value,
         "reason": one.reason,
-        "witness": _witness(one.witness),
+        "witness": witness_row(one.witness),
     }
 
 
@@ -169,43 +170,12 @@ def _bound(bound: Bound | None) -> Row:
         "response_bound_ns": None if bound is None else bound.value_ns,
         "method": None if bound is None else bound.method,
         "source": None if bound is None else bound.source,
-        "terms": [
-            {
-                "kind": term.kind.value,
-                "value_ns": term.value_ns,
-                "by": term.by,
-                "jobs": term.jobs,
-                "each_ns": term.each_ns,
-            }
-            for term in (() if bound is None else bound.terms)
-        ],
-    }
-
-
-def _witness(witness: Witness | None) -> Row | None:
-    if witness is None:
-        return None
-    return {
-        "how": witness.how,
-        "job": witness.job,
-        "arrival_ns": witness.arrival_ns,
-        "deadline_ns": witness.deadline_ns,
-        "finish_ns": witness.finish_ns,
-        "horizon_ns": witness.horizon_ns,
+        "terms": terms_rows(bound),
     }
 
 
 def _chain(one: ChainResult) -> Row:
-    limits = dict(one.limits_ns)
-    row: Row = {"name": one.chain, "verdict": one.verdict.value, "reason": one.reason}
-    for quantity, bound in (
-        (Quantity.REACTION, one.reaction),
-        (Quantity.LATENCY, one.latency),
-        (Quantity.DATA_AGE, one.data_age),
-    ):
-        row[f"{quantity.value}_bound_ns"] = None if bound is None else bound.value_ns
-        row[f"{quantity.value}_limit_ns"] = limits.get(quantity)
-    return row
+    return {"name": one.chain, "verdict": one.verdict.value, "reason": one.reason, **chain_limit_columns(one)}
 
 
 def _misses(one: Misses) -> Row:

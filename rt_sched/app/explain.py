@@ -13,7 +13,8 @@ from rt_sched.analysis.result import AnalysisReport, TaskResult
 from rt_sched.analysis.system.derivation import Derivation, JobStep, derive
 from rt_sched.analysis.system.engine import loads_with_arrivals
 from rt_sched.analysis.task_sets import analyze_task_set, task_set_load
-from rt_sched.app.analyze import TaskSetRequest, load_and_plan, refusal_rows, terms_rows
+from rt_sched.app.analyze import TaskSetRequest, load_and_plan
+from rt_sched.app.analyze_rows import refusal_rows, terms_rows
 from rt_sched.app.analyze_tables import refusal_lines
 from rt_sched.config.problems import unknown
 from rt_sched.errors import AnalysisNotApplicable
