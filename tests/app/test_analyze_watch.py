@@ -150,11 +150,14 @@ def test_a_file_that_is_replaced_or_gone_is_noticed(tmp_path: Path) -> None:
     next(saves)
     steps.steps = [lambda: path.write_text("two"), nothing]
     next(saves)
+    assert steps.steps == []
 
 
 def test_a_save_before_the_first_look_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("one")
-    saves = Saves(path, Steps(nothing, nothing))
+    steps = Steps(nothing, nothing)
+    saves = Saves(path, steps)
     path.write_text("two")
     next(saves)
+    assert len(steps.steps) < 2

@@ -71,4 +71,6 @@ def test_tables_then_changes(cli, tmp_path, number, code):
 
 
 def test_a_file_that_is_not_there_is_a_wrong_call(cli, tmp_path):
-    cli("analyze", tmp_path / "none.yaml", "--watch", code=2)
+    ended = cli("analyze", tmp_path / "none.yaml", "--watch", code=2)
+    assert "none.yaml" in ended.err
+    assert "watching" not in ended.err

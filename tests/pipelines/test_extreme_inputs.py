@@ -132,4 +132,8 @@ def test_no_picture_stops_a_stage(
     for stage in (started(CameraPreprocess), started(LaneMarkings), fresh(CameraCorridor)):
         for k in range(2):
             picture = EncodedImage(stamp + k * 33 * MS, "front", encoding, data, height, width, row_bytes)
-            run(stage, stamp, image=picture)
+            found = run(stage, stamp, image=picture)
+            assert not isinstance(found, Command) or -10.0 <= found.acceleration_m_s2 <= 0.0
+        good = EncodedImage(stamp + 66 * MS, "front", "bgr8", bytes(48 * 64 * 3), 48, 64, 192)
+        # The corridor says nothing of a picture without contrast.
+        assert isinstance(stage, CameraCorridor) or run(stage, stamp, image=good) is not None
