@@ -17,17 +17,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from blocks import ROOT, Blocks, arguments_of
 from machine import describe_run
+from shares import STEPS, Block, look, median_share, together
 
 RESULT = ROOT / "benchmarks" / "results" / "random_analysis.json"
 _TESTS = ROOT / "tests" / "analysis"
 _LISTED = 50
-#: Worst responses are counted by their share of the bound, in so many steps.
-_STEPS = 100
 #: Packages that bounds and runs depend on.
 _PARTS = ("analysis", "kernels", "lowering", "model", "sim", "trace")
 #: Least counts of each method by thousand systems.
@@ -52,43 +51,11 @@ def sources() -> Iterable[Path]:
     return (*parts, *_TESTS.glob("random_*.py"))
 
 
-@dataclass(frozen=True)
-class Block:
-    """What the systems [first, first + count) showed; `shares`: by method, how many bounds came how near."""
-
-    first: int
-    count: int
-    violations: list[str]
-    counts: dict[str, int]
-    shares: dict[str, list[int]]
-
-
 def run_block(first: int, count: int) -> Block:
     """Look at the systems [first, first + count) in this process."""
     from random_checks import check
 
-    counts: Counter[str] = Counter()
-    violations: list[str] = []
-    shares: dict[str, list[int]] = {}
-    for seed in range(first, first + count):
-        outcome = check(seed)
-        counts.update(outcome.counts)
-        violations += outcome.violations
-        for name, found in outcome.tightness.items():
-            steps = shares.setdefault(name, [0] * (_STEPS + 1))
-            for share in found:
-                steps[min(_STEPS, int(share * _STEPS))] += 1
-    return Block(first, count, violations, dict(counts), shares)
-
-
-def median_share(steps: list[int]) -> float:
-    """The share of its bound that the worst response of half of the tasks reached at least, rounded down."""
-    half, seen = sum(steps) / 2, 0
-    for step, count in enumerate(steps):
-        seen += count
-        if seen >= half:
-            return step / _STEPS
-    return 1.0
+    return look(first, count, check)
 
 
 def _expected() -> list[str]:
@@ -101,16 +68,13 @@ def _expected() -> list[str]:
 def _summary(blocks: list[Block], systems: int) -> tuple[dict[str, dict[str, float]], dict[str, int], list[str]]:
     """By method its counts and tightness; the verdicts; what was met too rarely, in words."""
     counts: Counter[str] = Counter()
-    shares: dict[str, list[int]] = {}
     for block in blocks:
         counts.update(block.counts)
-        for name, steps in block.shares.items():
-            known = shares.setdefault(name, [0] * (_STEPS + 1))
-            shares[name] = [a + b for a, b in zip(known, steps, strict=True)]
+    shares = together(block.shares for block in blocks)
     kinds = ("accepted", "refused", "inconclusive", "later job")
     methods: dict[str, dict[str, float]] = {
         name: {kind.replace(" ", "_"): counts[f"{name} {kind}"] for kind in kinds}
-        | {"median_tightness": median_share(steps), "attained": steps[_STEPS]}
+        | {"median_tightness": median_share(steps), "attained": steps[STEPS]}
         for name, steps in sorted(shares.items())
     }
     verdicts = {name: count for name, count in sorted(counts.items()) if name.startswith("verdict")}

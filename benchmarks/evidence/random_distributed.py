@@ -19,19 +19,19 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from blocks import ROOT, Blocks, arguments_of
 from machine import describe_run
-from random_analysis import median_share, sources
+from random_analysis import sources
+from shares import STEPS, add, median_share, together
 
 RESULT = ROOT / "benchmarks" / "results" / "random_distributed.json"
 _TESTS = ROOT / "tests" / "analysis"
 _LISTED = 50
-_STEPS = 100
 #: Least counts by thousand systems, of what is counted under these names.
 _LEAST = {
     "systems": 950,
@@ -81,12 +81,6 @@ class Block:
     sums: dict[str, list[int]]
 
 
-def _add(steps: dict[str, list[int]], name: str, shares: Iterable[float]) -> None:
-    into = steps.setdefault(name, [0] * (_STEPS + 1))
-    for share in shares:
-        into[min(_STEPS, int(share * _STEPS))] += 1
-
-
 def run_block(first: int, count: int) -> Block:
     """Look at the systems [first, first + count) in this process."""
     from random_distributed_checks import check_distributed
@@ -100,25 +94,16 @@ def run_block(first: int, count: int) -> Block:
         counts.update(outcome.counts)
         violations += outcome.violations
         for name, found in (*outcome.tightness.items(), *outcome.chain_shares.items()):
-            _add(shares, name, found)
-        _add(sums, "plain", outcome.davare_shares)
-        _add(sums, "first_step", outcome.step_shares)
+            add(shares, name, found)
+        add(sums, "plain", outcome.davare_shares)
+        add(sums, "first_step", outcome.step_shares)
     return Block(first, count, violations, dict(counts), shares, sums)
-
-
-def _together(parts: Iterable[Mapping[str, list[int]]]) -> dict[str, list[int]]:
-    sums: dict[str, list[int]] = {}
-    for part in parts:
-        for name, steps in part.items():
-            known = sums.setdefault(name, [0] * (_STEPS + 1))
-            sums[name] = [a + b for a, b in zip(known, steps, strict=True)]
-    return sums
 
 
 def _compared(steps: list[int]) -> dict[str, float]:
     """How many reactions were compared with a sum, what share of them is less, and how the half of them compares."""
     total = sum(steps)
-    less = total - steps[_STEPS]
+    less = total - steps[STEPS]
     return {"chains": total, "less": less, "share_less": round(less / max(1, total), 4), "median": median_share(steps)}
 
 
@@ -127,22 +112,22 @@ def _summary(blocks: list[Block], systems: int) -> tuple[dict[str, Any], list[st
     counts: Counter[str] = Counter()
     for block in blocks:
         counts.update(block.counts)
-    shares = _together(block.shares for block in blocks)
+    shares = together(block.shares for block in blocks)
     kinds = ("accepted", "refused", "inconclusive", "later job")
     methods = {
         name: {kind.replace(" ", "_"): counts[f"{name} {kind}"] for kind in kinds}
-        | {"best": counts[f"best by {name}"], "median_tightness": median_share(steps), "attained": steps[_STEPS]}
+        | {"best": counts[f"best by {name}"], "median_tightness": median_share(steps), "attained": steps[STEPS]}
         for name, steps in sorted(shares.items())
         if f"{name} accepted" in counts
     }
     chains = {
-        name: {"bounds": sum(steps), "median_tightness": median_share(steps), "attained": steps[_STEPS]}
+        name: {"bounds": sum(steps), "median_tightness": median_share(steps), "attained": steps[STEPS]}
         for name, steps in sorted(shares.items())
         if name not in methods
     }
     by_method = tuple(f"{name} " for name in methods)
     met = {name: count for name, count in sorted(counts.items()) if not name.startswith((*by_method, "best by"))}
-    sums = {name: _compared(steps) for name, steps in _together(block.sums for block in blocks).items()}
+    sums = {name: _compared(steps) for name, steps in together(block.sums for block in blocks).items()}
     rare = [
         f"{name}: {counts[name]}, not {least * systems / 1000:g}"
         for name, least in _LEAST.items()

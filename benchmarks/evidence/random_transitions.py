@@ -14,17 +14,17 @@ import json
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from blocks import ROOT, Blocks, arguments_of
 from machine import describe_run
-from random_analysis import median_share, sources
+from random_analysis import sources
+from shares import STEPS, Block, look, median_share, together
 
 RESULT = ROOT / "benchmarks" / "results" / "random_transitions.json"
 _TESTS = ROOT / "tests" / "analysis"
 _LISTED = 50
-_STEPS = 100
 #: Least bounds by thousand systems, of what is counted under these names.
 _LEAST = {
     "fp_mode_change kept": 20.0,
@@ -41,47 +41,22 @@ _LEAST = {
 sys.path.insert(0, str(_TESTS))
 
 
-@dataclass(frozen=True)
-class Block:
-    """What the systems [first, first + count) showed; `shares`: by method, how many bounds came how near."""
-
-    first: int
-    count: int
-    violations: list[str]
-    counts: dict[str, int]
-    shares: dict[str, list[int]]
-
-
 def run_block(first: int, count: int) -> Block:
     """Look at the systems [first, first + count) in this process."""
     from random_overrun_checks import check_overruns
     from random_transition_checks import check_transitions
 
-    counts: Counter[str] = Counter()
-    violations: list[str] = []
-    shares: dict[str, list[int]] = {}
-    for seed in range(first, first + count):
-        for outcome in (check_transitions(seed), check_overruns(seed)):
-            counts.update(outcome.counts)
-            violations += outcome.violations
-            for name, found in outcome.tightness.items():
-                steps = shares.setdefault(name, [0] * (_STEPS + 1))
-                for share in found:
-                    steps[min(_STEPS, int(share * _STEPS))] += 1
-    return Block(first, count, violations, dict(counts), shares)
+    return look(first, count, check_transitions, check_overruns)
 
 
 def _summary(blocks: list[Block], systems: int) -> tuple[dict[str, dict[str, float]], dict[str, int], list[str]]:
     """By method its bounds and tightness; what was met, and what too rarely, in words."""
     counts: Counter[str] = Counter()
-    shares: dict[str, list[int]] = {}
     for block in blocks:
         counts.update(block.counts)
-        for name, steps in block.shares.items():
-            known = shares.setdefault(name, [0] * (_STEPS + 1))
-            shares[name] = [a + b for a, b in zip(known, steps, strict=True)]
+    shares = together(block.shares for block in blocks)
     methods: dict[str, dict[str, float]] = {
-        name: {"bounds": sum(steps), "median_tightness": median_share(steps), "attained": steps[_STEPS]}
+        name: {"bounds": sum(steps), "median_tightness": median_share(steps), "attained": steps[STEPS]}
         for name, steps in sorted(shares.items())
     }
     rare = [
