@@ -1,10 +1,42 @@
-"""Property tests try the same examples on every run, so that a failure is one that anybody can repeat.
+"""What tests of several folders share.
+
+Property tests try the same examples on every run, so that a failure is one that anybody can repeat.
 
 `pytest --hypothesis-profile=search` looks at new examples each time.
 """
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True)
 settings.register_profile("search", derandomize=False, print_blob=True)
 settings.load_profile("same")
+
+
+LIMP = """
+rt_sched: 1
+name: limp
+devices: {ecu: {processing_elements: {cpu: {kind: cpu, frequency: 1GHz}}}}
+sensors:
+  front: {kind: camera, rate: 20Hz, attached_to: ecu, topic: /front}
+tasks:
+  detect: {runs_on: ecu.cpu, inputs: {image: front}, execution: {wcet: 12ms, memory: 2ms}}
+  blind: {runs_on: ecu.cpu, activation: {rate: 50Hz}, execution: {wcet: 3ms}, start_latency: 5ms}
+  log: {runs_on: ecu.cpu, activation: {rate: 10Hz}, execution: {wcet: 10ms}, miss_limit: 1 of 5}
+modes:
+  normal: {tasks: [detect, log]}
+  limp: {tasks: [blind, log], frequencies: {ecu.cpu: 500MHz}}
+faults:
+  lose_front: {lose: front, at: 90ms, detection: 60ms, reaction: 20ms, margin: 20ms, mode: limp, mode_after: 60ms}
+  slow: {overrun: detect, jobs: [3], demand: 60ms}
+"""
+
+
+@pytest.fixture
+def limp(tmp_path: Path) -> str:
+    """A system file with two modes, a loss that the second one answers, and an overrun."""
+    path = tmp_path / "limp.yaml"
+    path.write_text(LIMP)
+    return str(path)

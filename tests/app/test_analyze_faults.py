@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -11,31 +10,6 @@ from rich.console import Console
 from rt_sched.app.analyze import analysed_system, analysis_document
 from rt_sched.app.analyze_tables import print_analysis
 from rt_sched.errors import AnalysisNotApplicable
-
-SYSTEM = """
-rt_sched: 1
-name: limp
-devices: {ecu: {processing_elements: {cpu: {kind: cpu, frequency: 1GHz}}}}
-sensors:
-  front: {kind: camera, rate: 20Hz, attached_to: ecu, topic: /front}
-tasks:
-  detect: {runs_on: ecu.cpu, inputs: {image: front}, execution: {wcet: 12ms, memory: 2ms}}
-  blind: {runs_on: ecu.cpu, activation: {rate: 50Hz}, execution: {wcet: 3ms}, start_latency: 5ms}
-  log: {runs_on: ecu.cpu, activation: {rate: 10Hz}, execution: {wcet: 10ms}, miss_limit: 1 of 5}
-modes:
-  normal: {tasks: [detect, log]}
-  limp: {tasks: [blind, log], frequencies: {ecu.cpu: 500MHz}}
-faults:
-  lose_front: {lose: front, at: 90ms, detection: 60ms, reaction: 20ms, margin: 20ms, mode: limp, mode_after: 60ms}
-  slow: {overrun: detect, jobs: [3], demand: DEMAND}
-"""
-
-
-@pytest.fixture
-def limp(tmp_path: Path) -> str:
-    path = tmp_path / "limp.yaml"
-    path.write_text(SYSTEM.replace("DEMAND", "60ms"))
-    return str(path)
 
 
 def _document(argument: str, faults: str):
