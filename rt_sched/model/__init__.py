@@ -3,8 +3,8 @@
 from rt_sched.model.chain import CauseEffectChain
 from rt_sched.model.execution import Budget, ExecutionTime, OverrunAction, Suspension
 from rt_sched.model.fault import Fault, FaultEffect, FaultKind, FaultScenario
-from rt_sched.model.mode import Frequency, FrequencyChange, Mode, ModeChange
-from rt_sched.model.plan import Placement, Plan, Processor
+from rt_sched.model.mode import Frequency, FrequencyChange, Mode, ModeChange, PlanChange
+from rt_sched.model.plan import Placement, Plan, Processor, Takeover
 from rt_sched.model.platform import (
     Device,
     DeviceClock,
@@ -37,6 +37,7 @@ from rt_sched.model.task import (
     Periodic,
     Sporadic,
     Task,
+    Variant,
 )
 from rt_sched.model.task_set import ArrivalCurve, SetTask, TaskSet
 
@@ -76,6 +77,7 @@ __all__ = [
     "Periodic",
     "Placement",
     "Plan",
+    "PlanChange",
     "Policy",
     "Preemption",
     "ProcessingElement",
@@ -91,8 +93,10 @@ __all__ = [
     "Suspension",
     "System",
     "TableEntry",
+    "Takeover",
     "Task",
     "TaskSet",
     "TimeSlice",
     "Trigger",
+    "Variant",
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rt_sched.model.plan import Takeover
+
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
@@ -37,3 +39,11 @@ class FrequencyChange:
 
     time_ns: int
     frequency: Frequency
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """At `time_ns` after the start of a run `takeover` comes into force; None: the nominal placement does again."""
+
+    time_ns: int
+    takeover: Takeover | None

@@ -144,6 +144,21 @@ Activation = Periodic | Sporadic | OnMessage
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """A cheaper way to do a task's work, for when capacity is short.
+
+    `execution`, `execution_by_kind`: as of the task. `parameters`: sorted (name, value) pairs that replace those of the
+    task's stage. `every`: only one of this many arrivals makes a job.
+    """
+
+    name: str
+    execution: ExecutionTime
+    execution_by_kind: tuple[tuple[PEKind, ExecutionTime], ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()
+    every: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One stage bound to one processing element.
 
@@ -157,6 +172,8 @@ class Task:
     `preemption_points_ns`: executed times at which alone it may be preempted on an element with preemption `at_points`.
     `communication`: None where the chains through it decide. `start_latency_ns`: from the change to a mode that adds
     the task to its first arrival. `max_disparity_ns`: largest difference of the capture stamps that one job reads.
+    `variants`: cheaper ways to do its work, the dearest first. `memory_bytes`: what it occupies on its device while it
+    is there, running or ready to take over; None when not declared.
     """
 
     name: str
@@ -184,6 +201,8 @@ class Task:
     communication: Communication | None = None
     start_latency_ns: int = 0
     max_disparity_ns: int | None = None
+    variants: tuple[Variant, ...] = ()
+    memory_bytes: int | None = None
 
     @property
     def is_high(self) -> bool:
