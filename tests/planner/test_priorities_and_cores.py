@@ -4,7 +4,7 @@ from collections import defaultdict
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rt_sched.lowering import check_plan
@@ -75,6 +75,7 @@ def test_an_unknown_policy_is_refused_with_the_valid_ones():
         make_plan(system(task("a", 10, 1)), "fifo")
 
 
+@settings(deadline=None)  # the first plan under opa loads compiled code
 @given(
     st.lists(
         st.tuples(st.integers(1, 100), st.integers(1, 9), st.sampled_from(["cpu", "gpu"])), min_size=1, max_size=12
