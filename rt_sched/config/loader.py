@@ -107,12 +107,30 @@ def _cycle_collection_paused() -> Iterator[None]:
             gc.enable()
 
 
+def system_tree(path: Path) -> Node:
+    """The root of the system file at `path`, parsed but not read; raises ConfigError where it is none."""
+    problems = Problems(str(path))
+    data = _read_file(path, problems)
+    problems.raise_if_any()
+    root = parse(data, problems)
+    if root is None:
+        raise problems.error()
+    return root
+
+
 def _load(
     data: bytes, problems: Problems, base_dir: Path, stages: StageCatalogue, socs: Mapping[str, SocModel]
 ) -> System:
     root = parse(data, problems)
     if root is None:
         raise problems.error()
+    return load_system_tree(root, problems, base_dir, stages, socs)
+
+
+def load_system_tree(
+    root: Node, problems: Problems, base_dir: Path, stages: StageCatalogue, socs: Mapping[str, SocModel] = SOC_CATALOGUE
+) -> System:
+    """As `load_system`, from the root of a tree that has been parsed; `problems` may hold mistakes already."""
     top = _read_top(root, problems)
     devices = read_devices(top.get("devices"), socs, problems)
     links = read_links(top.get("links"), devices, problems)

@@ -34,6 +34,11 @@ class Node:
         self.column: int = key.column if key and at_key else raw.column
 
     @property
+    def raw(self) -> Raw:
+        """The node as parsed; nodes behind aliases share it."""
+        return self._raw
+
+    @property
     def is_mapping(self) -> bool:
         return self._raw.kind == "mapping"
 
