@@ -31,9 +31,12 @@ BANDWIDTH_UNITS: Mapping[str, Fraction] = {
 }
 DRIFT_UNITS: Mapping[str, int | Fraction] = {"ppm": 1, "ppb": Fraction(1, 1000)}
 VOLTAGE_UNITS = {"V": 10**6, "mV": 10**3}
+SPEED_UNITS: Mapping[str, int | Fraction] = {"m/s": 1, "km/h": Fraction(1000, 3600)}
+LENGTH_UNITS = {"m": 1, "km": 1000}
+ACCELERATION_UNITS = {"m/s2": 1}
 
 _QUANTITY = re.compile(
-    r"\s*([+-]?(?:\d+(?:_\d+)*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?(?:/\d+)?)\s*((?:[A-Za-zµ]+(?:/[A-Za-z]+)?)?)\s*"
+    r"\s*([+-]?(?:\d+(?:_\d+)*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?(?:/\d+)?)\s*((?:[A-Za-zµ]+(?:/[A-Za-z]+2?)?)?)\s*"
 )
 
 
@@ -86,6 +89,21 @@ def parse_drift_ppm(text: str) -> Fraction:
 def parse_voltage_uv(text: str) -> Fraction:
     """An exact voltage in microvolts; raises ValueError."""
     return parse_quantity(text, VOLTAGE_UNITS, "voltage")
+
+
+def parse_speed_m_s(text: str) -> Fraction:
+    """An exact speed in metres a second; raises ValueError."""
+    return parse_quantity(text, SPEED_UNITS, "speed")
+
+
+def parse_length_m(text: str) -> Fraction:
+    """An exact length in metres; raises ValueError."""
+    return parse_quantity(text, LENGTH_UNITS, "length")
+
+
+def parse_acceleration_m_s2(text: str) -> Fraction:
+    """An exact acceleration in metres a second squared; raises ValueError."""
+    return parse_quantity(text, ACCELERATION_UNITS, "acceleration")
 
 
 def floor_int(value: Fraction) -> int:

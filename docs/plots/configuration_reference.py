@@ -17,8 +17,9 @@ _HEAD = """\
 
 This page is made from the tables by which the loader reads a file, by `python docs/plots/configuration_reference.py`.
 What each concept means is told [elsewhere](concepts/README.md). Times carry a unit (`33ms`, `2.5us`), and so do rates
-(`30Hz`, `30000/1001Hz`), sizes (`6.2MB`), bandwidths (`10Gbit/s`) and drifts (`20ppm`). Every mistake in a file is
-reported at once, with its line and column. Top-level keys that begin with `x-` hold anchors and mean nothing.
+(`30Hz`, `30000/1001Hz`), sizes (`6.2MB`), bandwidths (`10Gbit/s`), drifts (`20ppm`), speeds (`50km/h`), lengths (`40m`)
+and accelerations (`6m/s2`). Every mistake in a file is reported at once, with its line and column. Top-level keys that
+begin with `x-` hold anchors and mean nothing.
 """
 
 
@@ -99,6 +100,9 @@ def _unit(pattern: str) -> str:
         ("kbit/s", "bandwidth"),
         ("ppm", "drift"),
         ("mV", "voltage"),
+        ("km/h", "speed"),
+        ("m/s2", "acceleration"),
+        ("km)", "length"),
     ):
         if unit in pattern:
             return word

@@ -16,6 +16,7 @@ from rt_sched.config.modes import MODE, read_modes
 from rt_sched.config.placement import check_cycles
 from rt_sched.config.platform import DEVICE, read_devices
 from rt_sched.config.problems import Problems, unknown
+from rt_sched.config.requirements import LIMITS, REQUIREMENTS, read_requirements
 from rt_sched.config.resources import RESOURCE, check_uses, read_resources
 from rt_sched.config.safety import SAFETY, read_safety
 from rt_sched.config.sensors import SENSOR, TRIGGER, read_sensors, read_triggers, sensor_producers
@@ -63,6 +64,7 @@ SYSTEM = Spec(
         Key("modes", mapping_of({"$spec": MODE}, 1), "Ways to operate; a run begins in the first."),
         Key("faults", mapping_of({"$spec": FAULT}), "Single faults that the system must survive."),
         Key("safety", {"$spec": SAFETY}, "Which task commands, and what stands behind it."),
+        Key("requirements", REQUIREMENTS, "What sets the limits of the file, for the report."),
     ),
     other="x-",
 )
@@ -152,6 +154,7 @@ def load_system_tree(
     modes = read_modes(top.get("modes"), drafts, devices, socs, problems)
     faults = read_faults(top.get("faults"), sensors, devices, links, drafts, modes, problems)
     safety = read_safety(top.get("safety"), drafts, problems)
+    requirements = read_requirements(top.get("requirements"), {name: top.get(name) for name in LIMITS}, problems)
     problems.raise_if_any()
     return System(
         name=top.read("name"),
@@ -167,6 +170,7 @@ def load_system_tree(
         triggers=tuple(triggers.values()),
         modes=tuple(modes.values()),
         fault_scenarios=faults,
+        requirements=requirements,
     )
 
 

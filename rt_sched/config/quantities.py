@@ -23,6 +23,8 @@ MIN_FREQUENCY_HZ, MAX_FREQUENCY_HZ = 10**6, 10**10
 MAX_SIZE_BYTES = 2**40
 MIN_BANDWIDTH_BYTES_PER_S, MAX_BANDWIDTH_BYTES_PER_S = Fraction(1), Fraction(10**13)
 MAX_DRIFT_PPM = 10_000
+#: Far beyond any road vehicle, and what its sensors see.
+MAX_SPEED_M_S, MAX_LENGTH_M, MAX_ACCELERATION_M_S2 = 200, 10_000, 100
 MAX_QUANTITY_CHARACTERS = 64
 #: A longer number without a unit is hardly meant in the unit of the example.
 MAX_DIGITS_SUGGESTED = 7
@@ -46,6 +48,9 @@ SIZE = _schema(units.SIZE_UNITS, _MORE_THAN_ZERO)
 BANDWIDTH = _schema(units.BANDWIDTH_UNITS, _MORE_THAN_ZERO)
 DRIFT = _schema(units.DRIFT_UNITS, "[+-]?")
 VOLTAGE = _schema(units.VOLTAGE_UNITS, _MORE_THAN_ZERO)
+SPEED = _schema(units.SPEED_UNITS, _MORE_THAN_ZERO)
+LENGTH = _schema(units.LENGTH_UNITS, _MORE_THAN_ZERO)
+ACCELERATION = _schema(units.ACCELERATION_UNITS, _MORE_THAN_ZERO)
 
 
 @value(TIME)
@@ -155,6 +160,35 @@ def voltage_uv(node: Node, problems: Problems) -> int | None:
     if found is None or 1 <= found <= 10**8:
         return None if found is None else units.ceil_int(found)
     problems.add(node, f"{node.shown} is outside the valid voltages, up to 100V")
+    return None
+
+
+@value(SPEED)
+def speed_m_s(node: Node, problems: Problems) -> Fraction | None:
+    """An exact speed in metres a second, up to 200."""
+    found = _quantity(node, "speed", "50km/h", units.parse_speed_m_s, problems)
+    return _up_to(MAX_SPEED_M_S, "m/s", "speeds", found, node, problems)
+
+
+@value(LENGTH)
+def length_m(node: Node, problems: Problems) -> Fraction | None:
+    """An exact length in metres, up to 10 km."""
+    found = _quantity(node, "length", "40m", units.parse_length_m, problems)
+    return _up_to(MAX_LENGTH_M, "m", "lengths", found, node, problems)
+
+
+@value(ACCELERATION)
+def acceleration_m_s2(node: Node, problems: Problems) -> Fraction | None:
+    """An exact acceleration in metres a second squared, up to 100."""
+    found = _quantity(node, "acceleration", "6m/s2", units.parse_acceleration_m_s2, problems)
+    return _up_to(MAX_ACCELERATION_M_S2, "m/s2", "accelerations", found, node, problems)
+
+
+def _up_to(most: int, unit: str, what: str, found: Fraction | None, node: Node, problems: Problems) -> Fraction | None:
+    """`found` where it is more than zero and at most `most`."""
+    if found is None or 0 < found <= most:
+        return found
+    problems.add(node, f"{node.shown} is outside the valid {what}, more than 0 up to {most}{unit}")
     return None
 
 

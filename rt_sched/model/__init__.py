@@ -18,6 +18,7 @@ from rt_sched.model.platform import (
     TableEntry,
     TimeSlice,
 )
+from rt_sched.model.requirement import BrakingCase, LimitName, Requirement
 from rt_sched.model.resource import CriticalSection, Protocol, SharedResource
 from rt_sched.model.safety import SafetyConcept
 from rt_sched.model.sensor import ArrivalClock, Calibration, Sensor, SensorKind, Trigger
@@ -45,6 +46,7 @@ __all__ = [
     "Activation",
     "ArrivalClock",
     "ArrivalCurve",
+    "BrakingCase",
     "Budget",
     "Calibration",
     "CauseEffectChain",
@@ -66,6 +68,7 @@ __all__ = [
     "FrequencyChange",
     "Input",
     "Join",
+    "LimitName",
     "Link",
     "Mode",
     "ModeChange",
@@ -83,6 +86,7 @@ __all__ = [
     "ProcessingElement",
     "Processor",
     "Protocol",
+    "Requirement",
     "SafetyConcept",
     "Scheduling",
     "Sensor",

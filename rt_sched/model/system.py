@@ -8,6 +8,7 @@ from rt_sched.model.chain import CauseEffectChain
 from rt_sched.model.fault import FaultScenario
 from rt_sched.model.mode import Mode
 from rt_sched.model.platform import Device, Link
+from rt_sched.model.requirement import Requirement
 from rt_sched.model.resource import SharedResource
 from rt_sched.model.safety import SafetyConcept
 from rt_sched.model.sensor import Sensor, Trigger
@@ -35,3 +36,4 @@ class System:
     triggers: tuple[Trigger, ...] = ()
     modes: tuple[Mode, ...] = ()
     fault_scenarios: tuple[FaultScenario, ...] = ()
+    requirements: tuple[Requirement, ...] = ()

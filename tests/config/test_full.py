@@ -10,6 +10,7 @@ import pytest
 from rt_sched.config import load_system
 from rt_sched.lowering import check_plan
 from rt_sched.model import (
+    BrakingCase,
     Budget,
     Communication,
     CriticalityLevel,
@@ -30,6 +31,7 @@ from rt_sched.model import (
     Preemption,
     ProcessingElement,
     Protocol,
+    Requirement,
     Scheduling,
     SharedResource,
     Sporadic,
@@ -172,3 +174,15 @@ def test_a_task_without_words_has_the_documented_defaults(system: System) -> Non
     assert (render.execution.bcet_ns, render.execution.memory_ns) == (3 * MS, 0)
     assert (render.candidates, render.sections, render.suspensions, render.preemption_points_ns) == ((),) * 4
     assert (render.deadline_action, render.communication) == (DeadlineAction.CONTINUE, None)
+
+
+def test_requirements(system: System) -> None:
+    first, second = system.requirements
+    assert [str(limit) for limit in first.limits] == ["chains.see.max_reaction", "tasks.infer.max_disparity"]
+    assert (first.asil, first.source, first.rationale) == (
+        "B(D)",
+        "item definition 4.2",
+        "stops before an obstacle seen late",
+    )
+    assert first.braking == BrakingCase(Fraction(125, 9), Fraction(40), Fraction(6), 150 * MS)
+    assert second == Requirement("REQ-2", ())
