@@ -1,0 +1,38 @@
+"""Plans that come from files, checked against their system before anything uses them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rt_sched.config.plan_file import load_plan_file
+from rt_sched.errors import ConfigError, Problem
+from rt_sched.lowering import check_plan
+from rt_sched.model import Plan, System
+from rt_sched.planner import POLICIES, make_plan
+
+
+def plan_for(system: System, file: Path | None, policy: str | None) -> tuple[Plan, str | None]:
+    """The plan in `file`, else the one that `make_plan` makes under `policy`; and a note where the file is out of date.
+
+    Raises ConfigError with every problem of the file, and with every reason of `check_plan` why the plan does not fit.
+    """
+    if file is None:
+        if policy is not None and policy not in POLICIES:
+            raise ConfigError([Problem("--policy", 0, 0, policy, f"valid: {', '.join(POLICIES)}")])
+        plan = make_plan(system, policy)
+        reasons = check_plan(system, plan)
+        if reasons:
+            raise ConfigError([Problem("plan", 0, 0, "", reason) for reason in reasons])
+        return plan, None
+    if policy is not None:
+        raise ConfigError([Problem("--policy", 0, 0, policy, "a plan from a file has its own policy; leave one out")])
+    read = load_plan_file(file, system)
+    reasons = check_plan(system, read.plan)
+    if reasons:
+        raise read.refusal(reasons)
+    note = (
+        f"{file} was made for another state of {system.name}; it fits, and is judged anew"
+        if read.made_for_another
+        else None
+    )
+    return read.plan, note
