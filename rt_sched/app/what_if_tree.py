@@ -79,6 +79,14 @@ def get(raw: Raw | None, *path: str) -> Raw | None:
     return raw
 
 
+def at(raw: Raw, *path: str) -> Raw:
+    """The value at the end of a path of keys that is known to be there."""
+    found = get(raw, *path)
+    if found is None:
+        raise KeyError(".".join(path))
+    return found
+
+
 def entries(raw: Raw | None) -> dict[str, Raw]:
     """Key -> value of a mapping, in its order; empty for anything else."""
     return {key.value: value for key, value in raw.value} if raw is not None and raw.kind == "mapping" else {}

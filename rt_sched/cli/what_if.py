@@ -1,0 +1,56 @@
+"""The command that tries changes of a system file without writing them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rt_sched.cli.analysis import AnalysisPolicy
+from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiling, console, print_json
+
+
+@app.command("what-if")
+def what_if(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")],
+    add_camera: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:like=CAMERA,device=DEVICE]",
+            help="A further camera with a pipeline like that of another, on a device. Repeatable.",
+            show_default="like the first camera, where that runs",
+        ),
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND:NAME",
+            help="Without a device, camera, lidar, imu, task, chain or link, and what needs it. Repeatable.",
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="PATH=VALUE", help="Another value in the file: tasks.detect.wcet=9ms. Repeatable."
+        ),
+    ] = None,
+    policy: AnalysisPolicy = None,
+    as_json: Json = False,
+) -> None:
+    """Analyse a system with changes, beside the system as it is: exit 0, 1 or 3 by the new verdict."""
+    if not (add_camera or remove or setting):
+        raise typer.BadParameter("say what is to change", param_hint="--add-camera, --remove or --set")
+    # Before the kernels, for which it chooses the folder.
+    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.app import what_if as job
+
+    request = job.WhatIfRequest(system, tuple(add_camera or ()), tuple(remove or ()), tuple(setting or ()), policy)
+    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+        document = job.what_if(request)
+    if as_json:
+        print_json(document)
+    else:
+        from rt_sched.app.what_if_tables import print_what_if
+
+        print_what_if(document, console())
+    raise typer.Exit(VERDICT_CODES[document["verdict"]])
