@@ -5,12 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rt_sched.config import fields, quantities
-from rt_sched.config.problems import Problems, listed, unknown
-from rt_sched.config.table import Key, Spec, Table
+from rt_sched.config.problems import Problems, lacking, listed, unknown
+from rt_sched.config.table import Key, Spec, Table, mapping_entries
 from rt_sched.config.tasks import TaskDraft
+from rt_sched.config.value import Schema
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.messages import ArbiterDecision, Command
-from rt_sched.model import SafetyConcept
+from rt_sched.model import SafetyConcept, SensorKind
+from rt_sched.model.safety import Heartbeat, Silence
+
+MAX_MISSES = 100
+
+HEARTBEAT = Spec(
+    "heartbeat",
+    "a heartbeat",
+    (
+        Key("period", quantities.time_down, "How often a device sends a sign of life.", Heartbeat().period_ns, "10ms"),
+        Key("misses", fields.integer(1, MAX_MISSES), "Missing signs that make it lost.", Heartbeat().misses, "2"),
+        Key("margin", quantities.time_up_or_zero, "By how much a sign may be late.", Heartbeat().margin_ns, "1ms"),
+    ),
+)
+SILENCE = Spec(
+    "silence",
+    "a silence",
+    (
+        Key("periods", fields.integer(1, MAX_MISSES), "Missing messages that make it lost.", Silence().periods, "1"),
+        Key("margin", quantities.time_up_or_zero, "What is waited beyond that.", Silence().margin_ns, "3ms"),
+    ),
+)
+_SILENCES: Schema = {
+    "type": "object",
+    "properties": {kind.value: {"$spec": SILENCE} for kind in SensorKind},
+    "additionalProperties": False,
+}
 
 SAFETY = Spec(
     "safety_concept",
@@ -33,6 +60,16 @@ SAFETY = Spec(
         Key("backup", fields.WORD, "The task whose command is used otherwise."),
         Key("command_deadline", quantities.time_down, "From capture stamp to command."),
         Key("recovery_limit", quantities.time_down, "Within which the loss of a sensor or device is handled."),
+        Key("heartbeat", {"$spec": HEARTBEAT}, "How the loss of a device is noticed.", default_text="2 misses of 10ms"),
+        Key("silence", _SILENCES, "How the loss of a sensor is noticed, by its kind.", default_text="1 period and 3ms"),
+        Key(
+            "decision",
+            quantities.time_up_or_zero,
+            "From the notice of a loss until its takeover is in force.",
+            1_000_000,
+            "1ms",
+        ),
+        Key("return_after", quantities.time_up_or_zero, "How long what was lost must be back.", 500_000_000, "500ms"),
     ),
 )
 
@@ -56,7 +93,30 @@ def read_safety(node: Node | None, tasks: Mapping[str, TaskDraft], problems: Pro
         backup=backup,
         command_deadline_ns=table.read("command_deadline"),
         recovery_limit_ns=table.read("recovery_limit"),
+        heartbeat=_read_heartbeat(table.get("heartbeat"), problems),
+        silence=_read_silences(table.get("silence"), problems),
+        decision_ns=table.read("decision"),
+        return_after_ns=table.read("return_after"),
     )
+
+
+def _read_heartbeat(node: Node | None, problems: Problems) -> Heartbeat:
+    if node is None:
+        return Heartbeat()
+    table = Table(node, HEARTBEAT, problems)
+    return Heartbeat(table.read("period"), table.read("misses"), table.read("margin"))
+
+
+def _read_silences(node: Node | None, problems: Problems) -> tuple[tuple[SensorKind, Silence], ...]:
+    kinds = {kind.value: kind for kind in SensorKind}
+    found = []
+    for key, entry in {} if node is None else mapping_entries(node, "silence", problems).items():
+        if key not in kinds:
+            problems.add(entry.key, lacking("silence", "kind of sensor", key, kinds))
+            continue
+        table = Table(entry.value, SILENCE, problems)
+        found.append((kinds[key], Silence(table.read("periods"), table.read("margin"))))
+    return tuple(found)
 
 
 def _read_task(table: Table, key: str, output: type, tasks: Mapping[str, TaskDraft]) -> str | None:

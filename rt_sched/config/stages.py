@@ -44,21 +44,35 @@ def read_parameters(
     sensors: Mapping[str, str | None],
 ) -> tuple[tuple[str, Any], ...]:
     """The parameters of the task in `table`. `sensors`: name -> kind, None where the file does not say it rightly."""
+    return read_changed_parameters(table, stage, description, stages, sensors, replaced={})
+
+
+def read_changed_parameters(
+    table: Table,
+    stage: str,
+    description: StageDescription | None,
+    stages: StageCatalogue,
+    sensors: Mapping[str, str | None],
+    *,
+    replaced: Mapping[str, Any],
+) -> tuple[tuple[str, Any], ...]:
+    """The parameters in `table`, which stand in for some of `replaced`; the stage is asked about all together."""
     node = table.get("parameters")
     entries = {} if node is None else mapping_entries(node, "parameters", table.problems)
     values = {key: fields.plain_value(entry.value, table.problems) for key, entry in entries.items()}
     if description is not None and (node is None or node.is_mapping):
         place = node or table.node
-        complaints = _parameter_name_complaints(values, description)
+        together = {**replaced, **values}
+        complaints = [one for one in _parameter_name_complaints(together, description) if one[0] not in replaced]
         for key, message in complaints:
             table.problems.add(entries[key].key if key in entries else place, message)
-        usable = {key: value for key, value in values.items() if key not in dict(complaints)}
+        usable = {key: value for key, value in together.items() if key not in dict(complaints)}
         lacks = any(key not in entries for key, _ in complaints)
         for refusal in () if lacks else stages.check_parameters(stage, usable):
             named = re.match(r"(\w+): (.*)", refusal, re.DOTALL)
             if named and named[1] in entries:
                 table.problems.add(entries[named[1]].value, named[2])
-            else:
+            elif named is None or named[1] not in replaced:
                 table.problems.add(place, f"{stage} refuses its parameters: {refusal}")
         for key in description.sensor_parameters.keys() & entries.keys():
             _check_sensors(entries[key].value, description.sensor_parameters[key], sensors, table.problems)

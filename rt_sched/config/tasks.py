@@ -36,6 +36,7 @@ from rt_sched.config.resources import SECTIONS_SCHEMA, SectionUse, read_sections
 from rt_sched.config.stages import STAGE_SCHEMA, read_parameters, read_stage
 from rt_sched.config.table import Key, Spec, Table, named_entries
 from rt_sched.config.value import list_of
+from rt_sched.config.variants import VARIANTS_SCHEMA, Usual, read_variants
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.model import (
     Activation,
@@ -119,6 +120,8 @@ TASK = Spec(
         Key("output_size", quantities.size_bytes, "Size of an output message on a link."),
         Key("max_disparity", quantities.time_up_or_zero, "Largest difference of capture stamps read by a job."),
         Key("parameters", {"type": "object"}, "Parameters of the stage."),
+        Key("variants", VARIANTS_SCHEMA, "Cheaper ways to do its work, for when capacity is short.", (), "none"),
+        Key("memory", quantities.size_bytes, "What it occupies on its device, running or ready to take over."),
     ),
 )
 _STAND_IN_RATE_HZ = Fraction(1)
@@ -199,9 +202,11 @@ def _read_task(
     budget_ns, budget = read_budget(
         table.get("budget"), element is not None and element.policy is Policy.TABLE, problems
     )
+    parameters = read_parameters(table, stage, description, around.stages, around.sensors)
+    usual = Usual(stage, description, parameters, element.kind if element else None, times)
     details = {
         "stage": stage,
-        "parameters": read_parameters(table, stage, description, around.stages, around.sensors),
+        "parameters": parameters,
         "execution": execution or _STAND_IN_EXECUTION,
         "core": read_core(table, element),
         "priority": table.read("priority"),
@@ -219,6 +224,8 @@ def _read_task(
         "communication": table.read("communication"),
         "start_latency_ns": table.read("start_latency"),
         "max_disparity_ns": table.read("max_disparity"),
+        "variants": read_variants(table, usual, around.stages, around.sensors),
+        "memory_bytes": table.read("memory"),
     }
     _check_level(table, execution, details)
     kind = element.kind if element else None

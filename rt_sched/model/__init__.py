@@ -20,7 +20,7 @@ from rt_sched.model.platform import (
 )
 from rt_sched.model.requirement import BrakingCase, LimitName, Requirement
 from rt_sched.model.resource import CriticalSection, Protocol, SharedResource
-from rt_sched.model.safety import SafetyConcept
+from rt_sched.model.safety import Heartbeat, SafetyConcept, Silence
 from rt_sched.model.sensor import ArrivalClock, Calibration, Sensor, SensorKind, Trigger
 from rt_sched.model.system import System
 from rt_sched.model.task import (
@@ -66,6 +66,7 @@ __all__ = [
     "FaultScenario",
     "Frequency",
     "FrequencyChange",
+    "Heartbeat",
     "Input",
     "Join",
     "LimitName",
@@ -93,6 +94,7 @@ __all__ = [
     "SensorKind",
     "SetTask",
     "SharedResource",
+    "Silence",
     "Sporadic",
     "Suspension",
     "System",

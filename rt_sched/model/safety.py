@@ -1,8 +1,35 @@
-"""The safety concept: which task commands, and what stands behind it."""
+"""The safety concept: which task commands, what stands behind it, and how losses are noticed and answered."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from rt_sched.model.sensor import SensorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Every device sends a sign of life each `period_ns` to the device of the arbiter, and over every link.
+
+    A device, or a link, is taken for lost when no sign has come for `misses` periods and `margin_ns`, by which one may
+    be late.
+    """
+
+    period_ns: int = 10_000_000
+    misses: int = 2
+    margin_ns: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A sensor is taken for lost when it has been silent for `periods` of the largest distances of its messages, and
+    `margin_ns`."""
+
+    periods: int = 1
+    margin_ns: int = 3_000_000
+
+
+_USUAL = Heartbeat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +37,9 @@ class SafetyConcept:
     """`arbiter`: the task that commands the actuators; `primary`, `backup`: those whose commands it chooses from.
 
     `command_deadline_ns`: from capture stamp to command. `recovery_limit_ns`: within which the loss of a sensor or
-    device must be handled.
+    device must be handled. `heartbeat`: of all devices but that of the arbiter. `silence`: by kind of sensor, `Silence()`
+    for kinds that are not named. `decision_ns`: from the notice of a loss until the takeover for it is in force, the
+    look-up and the switch. `return_after_ns`: for how long what was lost must be back before the nominal placement is.
     """
 
     arbiter: str
@@ -18,3 +47,11 @@ class SafetyConcept:
     backup: str | None
     command_deadline_ns: int | None = None
     recovery_limit_ns: int | None = None
+    heartbeat: Heartbeat = _USUAL
+    silence: tuple[tuple[SensorKind, Silence], ...] = ()
+    decision_ns: int = 1_000_000
+    return_after_ns: int = 500_000_000
+
+    def silence_of(self, kind: SensorKind) -> Silence:
+        """When a sensor of this kind is taken for lost."""
+        return dict(self.silence).get(kind, Silence())
