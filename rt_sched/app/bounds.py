@@ -53,6 +53,7 @@ def run_bounds(
         exceeded_disparities,
         exceeded_responses,
     )
+    from rt_sched.app.analyze_rows import terms_rows
 
     load = mode_loads(system, plan)[0]
     mode = analyze_mode(load, search_witnesses=False)
@@ -69,6 +70,7 @@ def run_bounds(
                 "bound_ns": None if one.bound is None else one.bound.value_ns,
                 "bound_method": None if one.bound is None else one.bound.method,
                 "bound_missing": one.reason if one.bound is None else None,
+                "bound_terms": terms_rows(one.bound),
                 **_disparity(disparities.get(one.task), trace),
             }
             for one in mode.tasks
