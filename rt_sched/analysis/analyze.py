@@ -14,23 +14,21 @@ from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.lost_work import lost_work
 from rt_sched.analysis.methods import METHODS, Method
-from rt_sched.analysis.methods.load_tests import TestResult, judge_load
+from rt_sched.analysis.methods.load_tests import BACKLOG, TestResult, judge_load
 from rt_sched.analysis.result import (
     AnalysisReport,
     ModeResult,
     ProcessorResult,
-    TaskResult,
     Verdict,
-    Witness,
     worst_verdict,
 )
 from rt_sched.analysis.system.engine import TaskBound, mode_bounds
-from rt_sched.analysis.system.ties import counted_of_equals
+from rt_sched.analysis.system.misses import steady_misses
+from rt_sched.analysis.system.verdicts import proof_of, settled, task_result
 from rt_sched.analysis.system.witness import find_witnesses
 from rt_sched.analysis.theory.fixed_points import exact_sum
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.lowering import check_plan
-from rt_sched.units import format_ns
 
 
 def analyze(system: model.System, plan: model.Plan, *, methods: Sequence[str] | None = None) -> AnalysisReport:
@@ -38,7 +36,8 @@ def analyze(system: model.System, plan: model.Plan, *, methods: Sequence[str] | 
 
     `methods`: names of those to use, default all. A task is SCHEDULABLE when its bound is at most its deadline,
     UNSCHEDULABLE when a legal run that misses was found by the kernel or its processor is asked for more than it has,
-    else INCONCLUSIVE.
+    else INCONCLUSIVE. One with a weakly-hard deadline may miss as often as that allows: it is SCHEDULABLE when a bound
+    on its misses says so, and UNSCHEDULABLE when a legal run has more.
 
     Raises AnalysisNotApplicable for a plan that does not fit the system, or an unknown method.
     """
@@ -65,15 +64,15 @@ def chosen_methods(names: Sequence[str] | None) -> tuple[Method, ...]:
 def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_witnesses: bool = True) -> ModeResult:
     """All tasks and chains of one mode; without `search_witnesses` no task is found to be UNSCHEDULABLE."""
     bounds = mode_bounds(mode, methods)
-    open_tasks = [
-        index for index, one in bounds.items() if one.bound is None or one.bound.value_ns > one.task.deadline_ns
-    ]
-    witnesses = find_witnesses(mode, bounds, open_tasks) if search_witnesses else {}
     place = {task.index: load for load in mode.loads for task in load.tasks}
-    tests = {load.processor.name: _tests(load, bounds) for load in mode.loads}
+    tests = {load.processor.name: _tests(mode, load, bounds) for load in mode.loads}
+    proofs = {index: proof_of(tests[place[index].processor.name]) for index in bounds}
+    misses = steady_misses(mode, bounds, [index for index, proof in proofs.items() if proof is not None])
+    open_tasks = [index for index, one in bounds.items() if not settled(one, misses.get(index))]
+    witnesses = find_witnesses(mode, bounds, open_tasks) if search_witnesses else {}
     tasks = tuple(
         replace(
-            task_result(mode.name, place[i], bounds[i], witnesses.get(i), tests[place[i].processor.name]),
+            task_result(mode.name, place[i], bounds[i], witnesses.get(i), proofs[i], misses.get(i)),
             lost_work=lost_work(mode.setup.tasks[i]),
         )
         for i in sorted(bounds)
@@ -104,34 +103,21 @@ def processor_result(
     return ProcessorResult(load.processor.name, mode, load.policy.value, total, tests)
 
 
-def _tests(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[TestResult, ...]:
-    """Tests of a processor as a whole; none where some arrivals have no bound."""
+def _tests(mode: ModeLoad, load: ProcessorLoad, bounds: dict[int, TaskBound]) -> tuple[TestResult, ...]:
+    """Tests of a processor as a whole; none where some arrivals have no bound.
+
+    That some job may miss, as the demand shows, is no verdict where a task may. A backlog that grows without end is.
+    """
     found = [bounds[task.index] for task in load.tasks]
     if any(one.lost for one in found):
         return ()
-    present = replace(load, tasks=tuple(one.task for one in found if one.task.streams))
-    return judge_load(present)
-
-
-def task_result(
-    mode: str, load: ProcessorLoad, one: TaskBound, witness: Witness | None, tests: Sequence[TestResult]
-) -> TaskResult:
-    """The verdict on one task, from its bound, a run in which it misses, and the tests of its processor."""
-    task, bound = one.task, one.bound
-    proof = next((f"{name}: {text}" for name, verdict, text in tests if verdict is Verdict.SCHEDULABLE), None)
-    if bound is not None and bound.value_ns <= task.deadline_ns:
-        verdict, reason = Verdict.SCHEDULABLE, "the bound is within the deadline"
-    elif proof is not None:
-        verdict, reason = Verdict.SCHEDULABLE, proof
-    elif witness is not None:
-        verdict, reason = Verdict.UNSCHEDULABLE, f"a legal run misses: {witness.how}"
-    elif bound is None:
-        verdict, reason = Verdict.INCONCLUSIVE, one.reason
-    else:
-        over = format_ns(bound.value_ns - task.deadline_ns)
-        verdict = Verdict.INCONCLUSIVE
-        reason = f"the bound exceeds the deadline by {over}, and no run that misses was found"
-        reason += counted_of_equals(load, task, bound.value_ns - task.deadline_ns)
-    return TaskResult(
-        task.name, mode, load.processor.name, task.deadline_ns, bound, verdict, reason, one.refusals, witness
+    tests = judge_load(replace(load, tasks=tuple(one.task for one in found if one.task.streams)))
+    allowing = [task.name for task in load.tasks if mode.setup.tasks[task.index].weakly_hard is not None]
+    if not allowing:
+        return tests
+    return tuple(
+        (name, Verdict.INCONCLUSIVE, f"{text}, which {allowing[0]} is allowed to miss for")
+        if verdict is Verdict.UNSCHEDULABLE and name != BACKLOG
+        else (name, verdict, text)
+        for name, verdict, text in tests
     )

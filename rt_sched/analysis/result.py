@@ -107,6 +107,7 @@ class Refusal:
 class Witness:
     """A legal run in which the kernel saw job `job` of a task finish (or be unfinished) after its deadline.
 
+    Of a task with a weakly-hard deadline: the job with which more of the last ones have missed than that allows.
     `arrival_ns`, `finish_ns`: in that run, `finish_ns` None when unfinished at `horizon_ns`. `how`: what the run does.
     """
 
@@ -129,10 +130,26 @@ class Assumption:
 
 
 @dataclass(frozen=True, slots=True)
+class Misses:
+    """At most `at_most` of any `k` consecutive jobs of a task miss their deadline (None: not known, for the `reason`).
+
+    `allowed`: by its weakly-hard deadline, None where it has none. `verdict`: on that.
+    """
+
+    task: str
+    at_most: int | None
+    k: int
+    allowed: int | None
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskResult:
     """One task in one mode. `bound`: on its response, None where none was found; `reason`: of the verdict.
 
-    `lost_work`: what becomes of jobs that a budget ends; the bound holds for what is left of them.
+    `lost_work`: what becomes of jobs that a budget ends; the bound holds for what is left of them. `misses`: of a task
+    with a weakly-hard deadline, which the verdict then is on.
     """
 
     task: str
@@ -145,6 +162,7 @@ class TaskResult:
     refusals: tuple[Refusal, ...] = ()
     witness: Witness | None = None
     lost_work: str | None = None
+    misses: Misses | None = None
 
 
 class Quantity(str, Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from rt_sched.analysis.analyze import chosen_methods, processor_result, task_result
+from rt_sched.analysis.analyze import chosen_methods, processor_result
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.loads.resolve import NOMINAL
 from rt_sched.analysis.methods import Method
@@ -15,6 +15,7 @@ from rt_sched.analysis.system.critical_runs import critical_run
 from rt_sched.analysis.system.engine import TaskBound, processor_bounds
 from rt_sched.analysis.system.propagation import MessageStream
 from rt_sched.analysis.system.ties import ties
+from rt_sched.analysis.system.verdicts import proof_of, task_result
 from rt_sched.analysis.system.witness import first_misses
 from rt_sched.analysis.theory.curves import earliest_arrival_ns, is_subadditive
 from rt_sched.analysis.theory.fixed_points import exact_sum
@@ -43,7 +44,8 @@ def analyze_task_set(task_set: TaskSet, *, methods: Sequence[str] | None = None)
     tests = judge_load(load)
     proven = any(verdict is Verdict.SCHEDULABLE for _, verdict, _ in tests)
     witnesses = {} if proven else _witnesses(task_set, load, bounds)
-    tasks = tuple(task_result(NOMINAL, load, one, witnesses.get(index), tests) for index, one in sorted(bounds.items()))
+    proof = proof_of(tests)
+    tasks = tuple(task_result(NOMINAL, load, one, witnesses.get(index), proof) for index, one in sorted(bounds.items()))
     overloaded = [verdict for _, verdict, _ in tests if verdict is Verdict.UNSCHEDULABLE]
     verdict = worst_verdict([*(one.verdict for one in tasks), *overloaded])
     mode = ModeResult(NOMINAL, verdict, tasks, (processor_result(NOMINAL, load, load.load, tests),))

@@ -21,7 +21,14 @@ from rt_sched.analysis.result import (
 )
 from rt_sched.analysis.task_sets import analyze_task_set
 from rt_sched.app.analyze_faults import fault_section, scenario_names
-from rt_sched.app.analyze_rows import chain_bounds, chain_limit_columns, refusal_rows, terms_rows, witness_row
+from rt_sched.app.analyze_rows import (
+    chain_bounds,
+    chain_limit_columns,
+    misses_row,
+    refusal_rows,
+    terms_rows,
+    witness_row,
+)
 from rt_sched.app.margins import margin_rows
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
@@ -208,6 +215,7 @@ def _task(one: TaskResult, analysed: Analysed, assumed: Sequence[tuple[str, froz
         "verdict": one.verdict.value,
         "reason": one.reason,
         "lost_work": one.lost_work,
+        "miss_limit": None if one.misses is None else misses_row(one.misses),
         "method": None if bound is None else bound.method,
         "source": None if bound is None else bound.source,
         "exact": None if bound is None else bound.exact,

@@ -11,14 +11,13 @@ from rt_sched.analysis.faults.result import (
     FaultCase,
     FaultReport,
     Handling,
-    Misses,
     ScenarioResult,
     TransitionResult,
     TransitionTask,
 )
 from rt_sched.analysis.methods import METHODS
-from rt_sched.analysis.result import AnalysisReport, Bound, ChainResult, TaskResult
-from rt_sched.app.analyze_rows import chain_limit_columns, terms_rows, witness_row
+from rt_sched.analysis.result import AnalysisReport, Bound, ChainResult, Misses, TaskResult
+from rt_sched.app.analyze_rows import chain_limit_columns, misses_row, terms_rows, witness_row
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.systems import stage_context
 from rt_sched.errors import AnalysisNotApplicable
@@ -179,11 +178,4 @@ def _chain(one: ChainResult) -> Row:
 
 
 def _misses(one: Misses) -> Row:
-    return {
-        "task": one.task,
-        "at_most": one.at_most,
-        "of": one.k,
-        "allowed": one.allowed,
-        "verdict": one.verdict.value,
-        "reason": one.reason,
-    }
+    return {"task": one.task, **misses_row(one)}

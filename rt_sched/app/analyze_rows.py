@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rt_sched.analysis.result import Bound, ChainResult, Quantity, Refusal, Witness
+from rt_sched.analysis.result import Bound, ChainResult, Misses, Quantity, Refusal, Witness
 
 
 def refusal_rows(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:
@@ -41,6 +41,17 @@ def witness_row(witness: Witness | None) -> dict[str, Any] | None:
         "deadline_ns": witness.deadline_ns,
         "finish_ns": witness.finish_ns,
         "horizon_ns": witness.horizon_ns,
+    }
+
+
+def misses_row(one: Misses) -> dict[str, Any]:
+    """How many of any `of` consecutive jobs may miss their deadline, at most, and how many are allowed to."""
+    return {
+        "at_most": one.at_most,
+        "of": one.k,
+        "allowed": one.allowed,
+        "verdict": one.verdict.value,
+        "reason": one.reason,
     }
 
 

@@ -138,6 +138,8 @@ def _print_reasons(tasks: Sequence[Row], processors: Sequence[Row], console: Con
             witness = task["witness"]
             if witness is not None:
                 console.print(Text(f"  {_missed(witness)}"))
+        elif task["miss_limit"] is not None:
+            console.print(Text(f"{task['name']}: {task['reason']}"))
         if task["response_bound_ns"] is None:
             for line in refusal_lines(task["refusals"]):
                 console.print(Text(f"  {line}", style="dim"))

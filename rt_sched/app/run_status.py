@@ -10,6 +10,25 @@ from rt_sched.units import format_ms
 
 
 @dataclass(frozen=True, slots=True)
+class LateJobs:
+    """Deadline misses of one task. `limit`: at most so many of any so many consecutive jobs may miss, None for none.
+
+    `most`: of so many consecutive jobs, how many did; `first_over`: number of the job that broke the limit, if any.
+    """
+
+    task: str
+    jobs: int
+    limit: tuple[int, int] | None = None
+    most: int = 0
+    first_over: int | None = None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the task may miss, and did not do so more often."""
+        return self.limit is not None and self.first_over is None
+
+
+@dataclass(frozen=True, slots=True)
 class Losses:
     """What is missing from a run. What came after a fault was injected is not counted, the fault may be its cause.
 
@@ -27,7 +46,7 @@ class Losses:
 
 def run_status(
     *,
-    tasks: Mapping[str, int],
+    late: Sequence[LateJobs],
     chains: Sequence[Mapping[str, Any]],
     faults: Sequence[Mapping[str, Any]],
     trace_check: Mapping[str, Any],
@@ -37,7 +56,7 @@ def run_status(
     arbiter_states: Collection[str],
     after_recording_ns: int,
 ) -> tuple[str, str]:
-    """Status and reason. `tasks`: deadline misses of those that have any. `chains`, `faults`: rows of the summary.
+    """Status and reason. `late`: of the tasks that missed deadlines. `chains`, `faults`: rows of the summary.
 
     `trace_check`: what the independent checker found. `violated`, `tripped`: a bound that was exceeded, an assumption
     that broke, in words. `arbiter_states`: those that it was in at any time.
@@ -48,7 +67,7 @@ def run_status(
         return "failed", broken
     if violated:
         return "bound_violated", violated
-    missed = _missed(tasks) or _over_limit(chains) or _stalled(chains, after_recording_ns) or _not_recovered(faults)
+    missed = _missed(late) or _over_limit(chains) or _stalled(chains, after_recording_ns) or _not_recovered(faults)
     missed = missed or _nobody_commands(arbiter_states)
     if missed:
         return "deadline_miss", missed
@@ -60,7 +79,7 @@ def run_status(
     lacking = _silent(chains, after_recording_ns) or _minimal_risk(arbiter_states, faults)
     if lacking:
         return "incomplete", lacking
-    return "ok", "every mapped message was delivered, every deadline and chain limit was met"
+    return "ok", _well(late)
 
 
 def _broken_rules(trace_check: Mapping[str, Any]) -> str | None:
@@ -71,11 +90,26 @@ def _broken_rules(trace_check: Mapping[str, Any]) -> str | None:
     return f"a defect of rt-sched: its trace breaks the scheduling rules {count} times, first {where}"
 
 
-def _missed(tasks: Mapping[str, int]) -> str | None:
-    if not tasks:
-        return None
-    worst = max(tasks, key=lambda name: tasks[name])
-    return f"{sum(tasks.values())} jobs missed their deadline, {tasks[worst]} of them of task {worst}"
+def _missed(late: Sequence[LateJobs]) -> str | None:
+    over = [one for one in late if not one.allowed]
+    hard = [one for one in over if one.limit is None]
+    if hard:
+        worst = max(hard, key=lambda one: one.jobs)
+        count = sum(one.jobs for one in hard)
+        return f"{count} jobs missed their deadline, {worst.jobs} of them of task {worst.task}"
+    for one in over:
+        if one.limit is not None:
+            allowed, consecutive = one.limit
+            most = f"{one.most} of {consecutive} consecutive jobs missed their deadline"
+            return f"task {one.task}: {most}, and {allowed} may; first over that is job {one.first_over}"
+    return None
+
+
+def _well(late: Sequence[LateJobs]) -> str:
+    jobs = sum(one.jobs for one in late)
+    if not jobs:
+        return "every mapped message was delivered, every deadline and chain limit was met"
+    return f"every mapped message was delivered, every chain limit was met, and {jobs} misses are within miss limits"
 
 
 def _over_limit(chains: Sequence[Mapping[str, Any]]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from rt_sched.app.judged_chains import JudgedChain
 from rt_sched.app.message_fates import topic_rows
 from rt_sched.app.reasons import choices_once
 from rt_sched.app.replay_watch import ReplayWatch
-from rt_sched.app.run_status import Losses, run_status
+from rt_sched.app.run_status import LateJobs, Losses, run_status
 from rt_sched.app.safety_path import e2e_rows, shared_document
 from rt_sched.app.stages import ImportedStages
 from rt_sched.lowering import lost_devices
@@ -22,6 +22,7 @@ from rt_sched.ports import Recording, TopicKind
 from rt_sched.runtime.timeline import Timeline
 from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import TaskStatistics, measure_processing_elements, measure_tasks
+from rt_sched.trace.weakly_hard import WeaklyHardResult, measure_weakly_hard
 from rt_sched.units import NS_PER_S
 from sensors.mapping import TopicMapping
 
@@ -59,6 +60,7 @@ def make_summary(
     `check_trace.check_document`, `bounds` from `run_bounds`.
     """
     tasks = measure_tasks(trace)
+    limits = {one.task: one for one in measure_weakly_hard(trace)}
     first_fault_ns = min((fault.time_ns for fault in faults), default=None)
     topics = topic_rows(system, trace, recording, timeline, watch.refused_samples, first_fault_ns)
     chain_rows = [_chain(judged, bounds) for judged in chains]
@@ -66,7 +68,7 @@ def make_summary(
     until_ns = min((fault.time_ns for fault in faults), default=trace.horizon_ns + 1)
     arbiter = _arbiter(system, trace, faults, watch)
     status, reason = run_status(
-        tasks={task.name: task.misses for task in tasks if task.misses},
+        late=_late(trace, tasks, limits),
         chains=chain_rows,
         faults=fault_rows,
         trace_check=trace_check,
@@ -92,7 +94,7 @@ def make_summary(
         "policy": plan.policy,
         "recording": recording_name,
         "duration_ns": trace.horizon_ns,
-        "tasks": [_task(task, one, watch, bounds) for task, one in zip(system.tasks, tasks, strict=True)],
+        "tasks": [_task(task, one, watch, bounds, limits) for task, one in zip(system.tasks, tasks, strict=True)],
         "chains": chain_rows,
         "topics": topics,
         "pes": [
@@ -111,7 +113,34 @@ def make_summary(
     }
 
 
-def _task(task: Any, statistics: TaskStatistics, watch: ReplayWatch, bounds: RunBounds) -> dict[str, Any]:
+def _late(trace: Trace, tasks: Sequence[TaskStatistics], limits: Mapping[str, WeaklyHardResult]) -> list[LateJobs]:
+    """The tasks that missed a deadline, or more than they may."""
+    late = []
+    for task in tasks:
+        limit = limits.get(task.name)
+        if limit is None:
+            late += [LateJobs(task.name, task.misses)] if task.misses else []
+        elif task.misses or limit.violations:
+            first = int(trace.jobs.number[limit.violations[0]]) if limit.violations else None
+            late.append(LateJobs(task.name, task.misses, (limit.k - limit.m, limit.k), limit.most_missed, first))
+    return late
+
+
+def _miss_limit(limit: WeaklyHardResult | None) -> dict[str, int] | None:
+    """At most `allowed` of any `of` consecutive jobs may miss; `most` did, `violations` times more than allowed."""
+    if limit is None:
+        return None
+    allowed = limit.k - limit.m
+    return {"allowed": allowed, "of": limit.k, "most": limit.most_missed, "violations": len(limit.violations)}
+
+
+def _task(
+    task: Any,
+    statistics: TaskStatistics,
+    watch: ReplayWatch,
+    bounds: RunBounds,
+    limits: Mapping[str, WeaklyHardResult],
+) -> dict[str, Any]:
     return {
         "name": task.name,
         "stage": task.stage,
@@ -119,6 +148,7 @@ def _task(task: Any, statistics: TaskStatistics, watch: ReplayWatch, bounds: Run
         "jobs": statistics.jobs,
         "completed": statistics.completed,
         "misses": statistics.misses,
+        "miss_limit": _miss_limit(limits.get(task.name)),
         "drops": statistics.drops,
         "overruns": statistics.overruns,
         "skipped": statistics.skipped,

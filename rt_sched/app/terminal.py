@@ -218,7 +218,7 @@ def _task_table(summary: Mapping[str, Any]) -> Table:
             Text(task["name"]),
             Text(task["pe"]),
             str(task["jobs"]),
-            Text(str(task["misses"]), style="red" if task["misses"] else ""),
+            Text(str(task["misses"]), style=_missed_style(task)),
             Text(str(task["drops"]), style="yellow" if task["drops"] else ""),
             format_ms(task["response_p99_ns"]),
             Text(format_ms(task["response_max_ns"]), style=_over(task["response_max_ns"], task["bound_ns"])),
@@ -226,6 +226,13 @@ def _task_table(summary: Mapping[str, Any]) -> Table:
             format_ms(task["deadline_ns"]),
         )
     return table
+
+
+def _missed_style(task: Mapping[str, Any]) -> str:
+    """Misses that a miss limit allows are not bad."""
+    limit = task.get("miss_limit")
+    broken = task["misses"] if limit is None else limit["violations"]
+    return "red" if broken else "yellow" if task["misses"] else ""
 
 
 def _topic_table(summary: Mapping[str, Any]) -> Table:

@@ -107,6 +107,8 @@ def meaning(summary: Mapping[str, Any], results: Sequence[ChainResult]) -> Meani
     known = _known_meaning(status)
     if status == "deadline_miss" and not _misses(summary):
         known = replace(known, title="A limit was exceeded")
+    if status == "ok" and _misses(summary):
+        known = replace(known, title="No limit was exceeded")
     reason = str(summary.get("reason") or "").strip()
     return replace(known, explanation=reason[:1].upper() + reason[1:].rstrip(".") + ".") if reason else known
 

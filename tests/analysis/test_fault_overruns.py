@@ -123,28 +123,6 @@ def test_a_weakly_hard_deadline_bears_what_it_allows():
     assert case.verdict is not Verdict.SCHEDULABLE
 
 
-def test_misses_of_known_arrivals_are_counted_over_the_hyperperiod():
-    from rt_sched.config import load_system_text
-    from rt_sched.planner import make_plan
-
-    text = """
-rt_sched: 1
-name: weakly_hard
-devices: {ecu: {processing_elements: {cpu: {kind: cpu}}}}
-tasks:
-  load: {runs_on: ecu.cpu, activation: {period: 30ms}, execution: {wcet: 6ms}, priority: 0}
-  control:
-    {runs_on: ecu.cpu, activation: {period: 10ms}, execution: {wcet: 5ms}, priority: 1,
-     on_deadline: abort, miss_limit: LIMIT}
-"""
-    for limit, verdict in (("1 of 3", Verdict.SCHEDULABLE), ("1 of 4", Verdict.INCONCLUSIVE)):
-        system = load_system_text(text.replace("LIMIT", limit), file_name="w.yaml", base_dir=".", stages=None)
-        plan = make_plan(system)
-        found = analyze_faults(system, plan, analyze(system, plan))
-        ((_, misses),) = found.misses
-        assert (misses.at_most, found.verdict) == (1 if limit == "1 of 3" else 2, verdict)
-
-
 @pytest.mark.parametrize(
     ("jobs", "k", "most"), [((0,), 3, 1), ((0, 1, 2), 2, 2), ((0, 5), 5, 1), ((0, 4), 5, 2), ((3, 9, 10), 10, 3)]
 )

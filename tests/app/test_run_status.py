@@ -2,7 +2,7 @@
 
 import pytest
 
-from rt_sched.app.run_status import Losses, run_status
+from rt_sched.app.run_status import LateJobs, Losses, run_status
 
 MS = 1_000_000
 AFTER_NS = 33 * MS
@@ -20,10 +20,18 @@ def fault(**changes):
 
 
 def status_of(
-    *, tasks=None, chains=None, faults=(), losses=None, trace_check=None, arbiter_states=("NOMINAL",), **more
+    *,
+    tasks=None,
+    limited=(),
+    chains=None,
+    faults=(),
+    losses=None,
+    trace_check=None,
+    arbiter_states=("NOMINAL",),
+    **more,
 ):
     return run_status(
-        tasks=tasks or {},
+        late=[LateJobs(name, jobs) for name, jobs in (tasks or {}).items()] + list(limited),
         chains=[chain()] if chains is None else chains,
         faults=faults,
         trace_check=trace_check or {"violations": [], "violation_counts": {}},
@@ -129,6 +137,24 @@ def test_ok_when_nothing_is_late_and_nothing_is_missing():
 )
 def test_what_is_wrong_is_named(changes, status, reason):
     assert status_of(**changes) == (status, reason)
+
+
+def limited(**changes):
+    return LateJobs(**{"task": "log", "jobs": 7, "limit": (1, 5), "most": 1} | changes)
+
+
+def test_misses_within_a_limit_are_no_miss():
+    status, reason = status_of(limited=[limited()])
+    assert status == "ok"
+    assert reason.endswith("every chain limit was met, and 7 misses are within miss limits")
+
+
+def test_a_broken_miss_limit_is_a_miss_and_comes_after_tasks_that_may_not_miss_at_all():
+    over = limited(most=3, first_over=9)
+    reason = "task log: 3 of 5 consecutive jobs missed their deadline, and 1 may; first over that is job 9"
+    assert status_of(limited=[limited(task="other"), over]) == ("deadline_miss", reason)
+    status, reason = status_of(tasks={"a": 2}, limited=[over])
+    assert (status, reason) == ("deadline_miss", "2 jobs missed their deadline, 2 of them of task a")
 
 
 def test_a_miss_comes_before_what_is_missing():

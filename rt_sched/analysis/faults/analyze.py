@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from rt_sched import model
 from rt_sched.analysis.faults.cases import Study, lost_case, overrun_case
 from rt_sched.analysis.faults.detection import Watches
-from rt_sched.analysis.faults.misses import steady_misses
 from rt_sched.analysis.faults.overrun import overrun_of
 from rt_sched.analysis.faults.result import FaultReport, ScenarioResult
 from rt_sched.analysis.faults.transitions.results import Transitions
@@ -51,7 +50,7 @@ def analyze_faults(
                 if old != new:
                     transitions.result(old, new)
     changes = transitions.found()
-    misses = tuple((name, one) for name, mode in modes.items() for one in steady_misses(mode, bounds[name]))
+    misses = tuple((mode.name, one.misses) for mode in report.modes for one in mode.tasks if one.misses is not None)
     found = [
         *(one.verdict for one in scenarios),
         *(one.verdict for one in changes),

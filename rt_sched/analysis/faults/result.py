@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rt_sched.analysis.faults.transitions.loads import Presence
-from rt_sched.analysis.result import Bound, ChainResult, TaskResult, Verdict, Witness
+from rt_sched.analysis.result import Bound, ChainResult, Misses, TaskResult, Verdict, Witness
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +41,6 @@ class TransitionResult:
     def name(self) -> str:
         """Such as normal->limp."""
         return f"{self.old}->{self.new}"
-
-
-@dataclass(frozen=True, slots=True)
-class Misses:
-    """At most `at_most` of any `k` consecutive jobs of a task miss their deadline (None: not known, for the `reason`).
-
-    `allowed`: by its weakly-hard deadline, None where it has none. `in_a_row`: jobs that one busy period makes late.
-    """
-
-    task: str
-    at_most: int | None
-    k: int
-    allowed: int | None
-    verdict: Verdict
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

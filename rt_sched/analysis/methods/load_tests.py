@@ -18,6 +18,8 @@ from rt_sched.units import NS_PER_S
 
 #: Name of the test, what it says, and why.
 TestResult = tuple[str, Verdict, str]
+#: Name of the test that finds more work than a processor can ever do.
+BACKLOG = "load"
 
 
 def judge_load(load: ProcessorLoad) -> tuple[TestResult, ...]:
@@ -56,8 +58,8 @@ def _necessary(load: ProcessorLoad) -> TestResult:
     )
     text = f"work that nothing sheds takes {float(needed):.6g} of {load.row.cores}"
     if needed > load.row.cores:
-        return "load", Verdict.UNSCHEDULABLE, f"{text}: the backlog grows without end"
-    return "load", Verdict.INCONCLUSIVE, f"{text}: necessary, not sufficient"
+        return BACKLOG, Verdict.UNSCHEDULABLE, f"{text}: the backlog grows without end"
+    return BACKLOG, Verdict.INCONCLUSIVE, f"{text}: necessary, not sufficient"
 
 
 def _sufficient(timings: Sequence[Timing]) -> list[TestResult]:
