@@ -122,7 +122,7 @@ def loads_of(
         tasks = sorted(
             (
                 _with_locks(
-                    _load_task(index, task, row, best, system.tasks[index], _phase_is_known(system, plan, number)),
+                    load_task(index, task, row, best, system.tasks[index], _phase_is_known(system, plan, number)),
                     row,
                     locks[index],
                 )
@@ -143,7 +143,7 @@ def _phase_is_known(system: model.System, plan: model.Plan, number: int) -> bool
     return not system.modes and not (cyclic and errors[processor.device])
 
 
-def _load_task(
+def load_task(
     index: int, row: TaskRow, processor: ProcessorRow, best: TaskRow, task: model.Task, fixed_offsets: bool
 ) -> LoadTask:
     """`fixed_offsets`: whether arrivals are known instants; after a change of mode tasks arrive relative to that."""
