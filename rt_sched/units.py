@@ -31,6 +31,7 @@ BANDWIDTH_UNITS: Mapping[str, Fraction] = {
 }
 DRIFT_UNITS: Mapping[str, int | Fraction] = {"ppm": 1, "ppb": Fraction(1, 1000)}
 VOLTAGE_UNITS = {"V": 10**6, "mV": 10**3}
+POWER_UNITS = {"W": 10**3, "mW": 1}
 SPEED_UNITS: Mapping[str, int | Fraction] = {"m/s": 1, "km/h": Fraction(1000, 3600)}
 LENGTH_UNITS = {"m": 1, "km": 1000}
 ACCELERATION_UNITS = {"m/s2": 1}
@@ -104,6 +105,11 @@ def parse_length_m(text: str) -> Fraction:
 def parse_acceleration_m_s2(text: str) -> Fraction:
     """An exact acceleration in metres a second squared; raises ValueError."""
     return parse_quantity(text, ACCELERATION_UNITS, "acceleration")
+
+
+def parse_power_mw(text: str) -> Fraction:
+    """An exact power in milliwatts; raises ValueError."""
+    return parse_quantity(text, POWER_UNITS, "power")
 
 
 def floor_int(value: Fraction) -> int:

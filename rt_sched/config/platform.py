@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hw.soc_catalogue import SocModel, processing_elements_in
 from rt_sched.config import fields, quantities
+from rt_sched.config.contention import CONTENTION_SCHEMA, read_contention
 from rt_sched.config.problems import Problems, lacking
 from rt_sched.config.processing import ADJUSTMENT, PROCESSING_ELEMENT, read_adjustment, read_processing_element
 from rt_sched.config.table import Choice, Key, Spec, Table, mapping_of, named_entries
@@ -33,6 +35,13 @@ DEVICE = Spec(
         ),
         Key("adjust", mapping_of({"$spec": ADJUSTMENT}), "What is different on elements of the named chip."),
         Key("clock", {"$spec": _CLOCK}, "The device's clock, for offsets and LET instants.", default_text="true time"),
+        Key("memory", quantities.size_bytes, "What its tasks may occupy together.", default_text="not limited"),
+        Key(
+            "contention",
+            CONTENTION_SCHEMA,
+            "By element, how many times longer its jobs take while another element works.",
+            default_text="none",
+        ),
     ),
     (Choice(("soc", "processing_elements"), required=True),),
 )
@@ -50,19 +59,26 @@ def read_devices(node: Node | None, socs: Mapping[str, SocModel], problems: Prob
 
 def _read_device(name: str, node: Node, socs: Mapping[str, SocModel], problems: Problems) -> Device:
     table = Table(node, DEVICE, problems)
-    clock_node = table.get("clock")
-    clock = DeviceClock() if clock_node is None else _read_clock(clock_node, problems)
+    device = _read_elements(name, table, socs)
+    clock_node, contention_node = table.get("clock"), table.get("contention")
+    return replace(
+        device,
+        clock=DeviceClock() if clock_node is None else _read_clock(clock_node, problems),
+        memory_bytes=table.read("memory"),
+        contention=() if contention_node is None else read_contention(contention_node, device, problems),
+    )
+
+
+def _read_elements(name: str, table: Table, socs: Mapping[str, SocModel]) -> Device:
     form = table.chosen("soc", "processing_elements")
     if form == "soc":
-        return _device_from_catalogue(name, table, socs, clock)
+        return _device_from_catalogue(name, table, socs)
     table.refuse("power_mode", "a power mode belongs to a chip of the catalogue; add the key 'soc'")
     table.refuse("adjust", "'adjust' changes elements of a chip of the catalogue; add the key 'soc'")
-    if form is not None:
-        return Device(name, _read_processing_elements(table), clock=clock)
-    if table.is_mapping:
+    if form is None and table.is_mapping:
         example = "soc: agx-orin or processing_elements: {cpu: {kind: cpu, cores: 4}}"
-        problems.add(node, f"a device needs {example}")
-    return Device(name, (), clock=clock)
+        table.problems.add(table.node, f"a device needs {example}")
+    return Device(name, () if form is None else _read_processing_elements(table))
 
 
 def _read_clock(node: Node, problems: Problems) -> DeviceClock:
@@ -70,11 +86,11 @@ def _read_clock(node: Node, problems: Problems) -> DeviceClock:
     return DeviceClock(table.read("drift"), table.read("offset"), table.read("sync_error"))
 
 
-def _device_from_catalogue(name: str, table: Table, socs: Mapping[str, SocModel], clock: DeviceClock) -> Device:
+def _device_from_catalogue(name: str, table: Table, socs: Mapping[str, SocModel]) -> Device:
     soc_node = table.get("soc")
     soc_name = None if soc_node is None else fields.one_of(tuple(socs), "chip")(soc_node, table.problems)
     if soc_name is None:
-        return Device(name, (), clock=clock)
+        return Device(name, ())
     soc = socs[soc_name]
     mode_node = table.get("power_mode")
     mode = None if mode_node is None else fields.text(mode_node, table.problems)
@@ -90,7 +106,7 @@ def _device_from_catalogue(name: str, table: Table, socs: Mapping[str, SocModel]
             table.problems.add(entry.key, lacking(soc_name, "processing element", element_name, elements))
         else:
             elements[element_name] = read_adjustment(elements[element_name], entry.value, table.problems)
-    return Device(name, tuple(elements.values()), soc_name, mode, clock)
+    return Device(name, tuple(elements.values()), soc_name, mode)
 
 
 def _read_processing_elements(table: Table) -> tuple[ProcessingElement, ...]:

@@ -98,6 +98,8 @@ _SETTINGS = (
     Key("table", {"$spec": _TABLE}, "The cycle of a table element."),
     Key("frequency", quantities.frequency, "At the start of a run.", default_text="the fastest operating point"),
     Key("operating_points", list_of({"$spec": _OPERATING_POINT}), "The frequencies it can run at."),
+    Key("busy_power", quantities.power_mw, "What it draws when every core works, at the frequency above."),
+    Key("idle_power", quantities.power_mw, "What it draws when no core works."),
 )
 _PREEMPTION = Choice(("preemptive", "preemption"))
 
@@ -153,6 +155,9 @@ def _with_settings(base: ProcessingElement, table: Table) -> ProcessingElement:
     _check_policy(base, policy, table)
     points, frequency_hz = _read_frequencies(base, table)
     switch_cost, migration_cost = table.read("switch_cost"), table.read("migration_cost")
+    busy, idle = table.read("busy_power"), table.read("idle_power")
+    if busy is not None and idle is not None and idle > busy:
+        table.problems.add(table.place("idle_power"), "an element that idles draws no more than one that works")
     return replace(
         base,
         policy=policy,
@@ -168,6 +173,8 @@ def _with_settings(base: ProcessingElement, table: Table) -> ProcessingElement:
         table_cycle_ns=cycle_ns,
         frequency_hz=frequency_hz,
         operating_points=points,
+        busy_power_mw=base.busy_power_mw if busy is None else busy,
+        idle_power_mw=base.idle_power_mw if idle is None else idle,
     )
 
 

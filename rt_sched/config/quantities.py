@@ -48,6 +48,7 @@ SIZE = _schema(units.SIZE_UNITS, _MORE_THAN_ZERO)
 BANDWIDTH = _schema(units.BANDWIDTH_UNITS, _MORE_THAN_ZERO)
 DRIFT = _schema(units.DRIFT_UNITS, "[+-]?")
 VOLTAGE = _schema(units.VOLTAGE_UNITS, _MORE_THAN_ZERO)
+POWER = _schema(units.POWER_UNITS, r"\+?")
 SPEED = _schema(units.SPEED_UNITS, _MORE_THAN_ZERO)
 LENGTH = _schema(units.LENGTH_UNITS, _MORE_THAN_ZERO)
 ACCELERATION = _schema(units.ACCELERATION_UNITS, _MORE_THAN_ZERO)
@@ -160,6 +161,16 @@ def voltage_uv(node: Node, problems: Problems) -> int | None:
     if found is None or 1 <= found <= 10**8:
         return None if found is None else units.ceil_int(found)
     problems.add(node, f"{node.shown} is outside the valid voltages, up to 100V")
+    return None
+
+
+@value(POWER)
+def power_mw(node: Node, problems: Problems) -> int | None:
+    """A power from 0 W to 100 kW in milliwatts, rounded up."""
+    found = _quantity(node, "power", "15W", units.parse_power_mw, problems)
+    if found is None or 0 <= found <= 10**8:
+        return None if found is None else units.ceil_int(found)
+    problems.add(node, f"{node.shown} is outside the valid powers, 0W to 100000W")
     return None
 
 

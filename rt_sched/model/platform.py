@@ -80,7 +80,8 @@ class ProcessingElement:
     `cluster_size`: cores per ready queue when `clustered`. `switch_cost_ns`: before every start and resume of a job;
     `migration_cost_ns`: added when a job resumes on another core. `slices` and `slack_sharing`: cycle of a
     `time_sliced` element. `table`, `table_cycle_ns`: cycle of a `table` element. `frequency_hz`: at the start of a run,
-    None when frequencies are not modelled; `operating_points`: slowest first.
+    None when frequencies are not modelled; `operating_points`: slowest first. `busy_power_mw`: what all cores together
+    draw when each works at that frequency, `idle_power_mw`: when none does; None: not known.
     """
 
     name: str
@@ -99,6 +100,8 @@ class ProcessingElement:
     table_cycle_ns: int = 0
     frequency_hz: int | None = None
     operating_points: tuple[OperatingPoint, ...] = ()
+    busy_power_mw: int | None = None
+    idle_power_mw: int | None = None
 
     @property
     def preemption(self) -> Preemption:
@@ -128,14 +131,29 @@ class DeviceClock:
 
 
 @dataclass(frozen=True, slots=True)
+class Contention:
+    """While element `by` of a device works, element `pe` takes `factor` times as long; factors of several multiply."""
+
+    pe: str
+    by: str
+    factor: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
-    """A computer of the rig. `soc` names the catalogue entry and `power_mode` its mode, or both are None."""
+    """A computer of the rig. `soc` names the catalogue entry and `power_mode` its mode, or both are None.
+
+    `memory_bytes`: what its tasks may occupy together, None: not limited. `contention`: how its elements slow each
+    other down, by what they share; declared execution times hold while no other element works.
+    """
 
     name: str
     processing_elements: tuple[ProcessingElement, ...]
     soc: str | None = None
     power_mode: str | None = None
     clock: DeviceClock = DeviceClock()
+    memory_bytes: int | None = None
+    contention: tuple[Contention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ from rt_sched.model import (
     TimeSlice,
     Trigger,
 )
+from rt_sched.model.platform import Contention
 from rt_sched.planner import make_plan
 
 MS = 1_000_000
@@ -67,6 +68,13 @@ def test_it_can_be_planned(system: System) -> None:
 def test_devices(system: System) -> None:
     assert system.devices[0].clock == DeviceClock(Fraction(-20), MS, 20_000)
     assert system.devices[1].clock == DeviceClock()
+    assert (system.devices[0].memory_bytes, system.devices[1].memory_bytes) == (32 * 2**30, None)
+    assert system.devices[0].contention == (
+        Contention("gpu", "dla0", Fraction(13, 10)),
+        Contention("gpu", "cpu", Fraction(21, 20)),
+    )
+    smp = system.devices[1].processing_elements[0]
+    assert (smp.busy_power_mw, smp.idle_power_mw) == (12_000, 800)
     cpu = _element(system, 0, "cpu")
     assert (cpu.cores, cpu.scheduling, cpu.cluster_size, cpu.queue_cores) == (8, Scheduling.CLUSTERED, 4, 4)
     assert (cpu.switch_cost_ns, cpu.migration_cost_ns, cpu.frequency_hz) == (5000, 20_000, 1_728_000_000)
