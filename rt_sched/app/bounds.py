@@ -80,6 +80,7 @@ def run_bounds(
                 f"{name}_bound_ns": None if bound is None else bound.value_ns
                 for name, bound in (("reaction", one.reaction), ("latency", one.latency), ("data_age", one.data_age))
             }
+            | {"latency_bound_terms": terms_rows(one.latency)}
             for one in mode.chains
         },
         monitors=[

@@ -29,10 +29,11 @@ from sensors.mapping import TopicMapping
 SUMMARY_SCHEMA = "rt-sched/run-summary/1"
 
 #: A task that does not exist in the mode that was analysed.
-_NO_BOUND = {
+_NO_BOUND: dict[str, Any] = {
     "bound_ns": None,
     "bound_method": None,
     "bound_missing": "not in the first mode",
+    "bound_terms": [],
     "disparity_max_ns": None,
     "disparity_bound_ns": None,
     "disparity_limit_ns": None,
@@ -184,6 +185,7 @@ def _chain(judged: JudgedChain, bounds: RunBounds) -> dict[str, Any]:
         "latency_max_ns": measured.latency.max_ns,
         "latency_limit_ns": chain.max_latency_ns,
         "latency_bound_ns": known.get("latency_bound_ns"),
+        "latency_bound_terms": known.get("latency_bound_terms", []),
         "data_age_max_ns": measured.data_age.max_ns,
         "data_age_limit_ns": chain.max_data_age_ns,
         "data_age_bound_ns": known.get("data_age_bound_ns"),
