@@ -8,29 +8,35 @@ from pathlib import Path
 from typing import Any
 
 from rt_sched.analysis.analyze import analyze
-from rt_sched.app.analyze import Analysed, analysis_document, load_and_plan
+from rt_sched.app.analyze import Analysed, analysis_document
+from rt_sched.app.plan_files import plan_for
+from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.what_if_changes import Change, Told, changed_tree, option_of
 from rt_sched.app.what_if_rows import chain_rows, disparity_rows, mode_rows, processor_rows, task_rows
+from rt_sched.config import load_system
 from rt_sched.config.loader import load_system_tree, system_tree
 from rt_sched.config.problems import Problems
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.errors import ConfigError, Problem
 from rt_sched.model import Plan, System
-from rt_sched.planner import make_plan
 
 WHAT_IF_SCHEMA = "rt-sched/what-if/1"
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIfRequest:
-    """A system file, and what is to be different. All changes apply together: cameras, removals, then values."""
+    """A system file, and what is to be different. All changes apply together: cameras, removals, then values.
+
+    `plan`: a plan file for the system as it is and as changed; without one `policy` decides.
+    """
 
     system: str
     add_cameras: tuple[str, ...] = ()
     removals: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     policy: str | None = None
+    plan: Path | None = None
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -45,14 +51,15 @@ class WhatIfRequest:
 def what_if(request: WhatIfRequest) -> dict[str, Any]:
     """The document with both analyses, what differs first.
 
-    Raises ConfigError with every problem of the file as it is, of the call, or of the file as changed: those of a value
-    that was set name its option.
+    Raises ConfigError with every problem of the file as it is, of the call, of the file as changed (those of a value
+    that was set name its option), or of a plan that does not fit both.
     """
-    path, system, plan = load_and_plan(request.system, request.policy)
+    path = resolve(request.system)
+    system = load_system(path, stages=ImportedStages())
     changed, told = changed_system(path, request.changes)
-    before = _document(path, system, plan)
-    after = _document(path, changed, make_plan(changed, request.policy))
-    return _compared(before, after, told)
+    (plan, note), (changed_plan, _) = (plan_for(one, request.plan, request.policy) for one in (system, changed))
+    before, after = _document(path, system, plan), _document(path, changed, changed_plan)
+    return _compared(before, after, told) | {"plan": None if request.plan is None else str(request.plan), "note": note}
 
 
 def changed_system(path: Path, changes: Sequence[Change]) -> tuple[System, tuple[Told, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rt_sched.app.what_if_camera import add_camera, twins
@@ -77,12 +77,12 @@ def changed_tree(root: Node, changes: Sequence[Change]) -> tuple[Node, tuple[Tol
     tree, before = expanded(Node(root.raw, "")), expanded(Node(root.raw, ""))
     for number, argument in asked("--add-camera"):
         attempt(number, _add, tree, argument)
-    absent = [argument.partition(":")[0] for number, argument in asked("--add-camera") if number not in told]
+    absent = {argument.partition(":")[0] for number, argument in asked("--add-camera") if number not in told}
     for number, argument in asked("--remove"):
         attempt(number, _remove, tree, argument, before)
     for number, argument in asked("--set"):
         path = argument.partition("=")[0]
-        if not path.startswith(SYSTEM.other) and not any(name in path for name in absent):
+        if not path.startswith(SYSTEM.other) and not _is_of(path, absent):
             attempt(number, _set, tree, argument, number)
     if problems:
         raise ConfigError(problems)
@@ -92,6 +92,11 @@ def changed_tree(root: Node, changes: Sequence[Change]) -> tuple[Node, tuple[Tol
 def option_of(line: int, changes: Sequence[Change]) -> Change | None:
     """The change that a value in this line comes from; None for a line of the file."""
     return changes[-line - 1] if line < 0 else None
+
+
+def _is_of(path: str, cameras: Iterable[str]) -> bool:
+    """Whether a path names one of the cameras, or what is made for it."""
+    return any(step == name or step.endswith(f"_{name}") for step in path.split(".") for name in cameras)
 
 
 def _set(root: Raw, argument: str, number: int) -> list[str]:

@@ -25,6 +25,8 @@ def print_what_if(document: Row, console: Console) -> None:
         console.print(Text(f"{change['option']} {change['argument']}", style="bold"))
         for line in change["did"]:
             console.print(Text(f"  {line}"))
+    if document["note"] is not None:
+        console.print(Text(document["note"], style="yellow"))
     headline = Text(f"\n{document['system']}: ")
     headline.append_text(_verdicts(document["old_verdict"], document["verdict"], bold=True))
     console.print(headline)

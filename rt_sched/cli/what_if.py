@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rt_sched.cli.analysis import AnalysisPolicy
 from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiling, console, print_json
 
 
@@ -34,7 +34,10 @@ def what_if(
             "--set", metavar="PATH=VALUE", help="Another value in the file: tasks.detect.wcet=9ms. Repeatable."
         ),
     ] = None,
-    policy: AnalysisPolicy = None,
+    policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the file's")] = None,
+    plan: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A plan that fits both.", show_default="made by the policy")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Analyse a system with changes, beside the system as it is: exit 0, 1 or 3 by the new verdict."""
@@ -44,7 +47,9 @@ def what_if(
     from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import what_if as job
 
-    request = job.WhatIfRequest(system, tuple(add_camera or ()), tuple(remove or ()), tuple(setting or ()), policy)
+    request = job.WhatIfRequest(
+        system, tuple(add_camera or ()), tuple(remove or ()), tuple(setting or ()), policy, plan
+    )
     with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
         document = job.what_if(request)
     if as_json:
