@@ -1,0 +1,1 @@
+"""On which processing element each task runs: one problem, several methods that solve it."""
