@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rt_sched.cli.comparisons import explain_run, is_run
 from rt_sched.cli.shared import (
     EXIT_USAGE,
     VERDICT_CODES,
@@ -198,9 +199,19 @@ def _show_look(look: Look, *, as_json: bool) -> int:
 
 @app.command()
 def explain(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task whose bound is derived.")],
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK|CHAIN|JOB|FRAME",
+            help="The task or chain whose bounds are derived, also chain:NAME; of a run a job such as fuse#12, a task "
+            "for its worst job, or a frame such as front_wide#40 or front_wide@1.5s.",
+        ),
+    ],
     system: Annotated[
-        str | None, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")
+        str | None,
+        typer.Argument(
+            metavar="SYSTEM|RUN", help="System file, the short name of an example, a run folder or its trace.npz."
+        ),
     ] = None,
     task_set: TaskSetFile = None,
     policy: AnalysisPolicy = None,
@@ -210,9 +221,20 @@ def explain(
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="Mode of the system.", show_default="the first")
     ] = None,
+    chain: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a frame in a run only this chain.", show_default="all")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Derive the response bound of one task step by step, with the numbers of every window."""
+    """Derive the bounds of a task or chain, or what a job or frame of a run waited for, step by step."""
+    if is_run(system) and task_set is None:
+        _refuse_set_options(preemption, unit, most_urgent)
+        if policy is not None or mode is not None:
+            raise typer.BadParameter("are for a system file; a run has its own", param_hint="--policy and --mode")
+        explain_run(task, system or "", chain, as_json=as_json)
+        return
+    if chain is not None:
+        raise typer.BadParameter("is for a frame of a run", param_hint="--chain")
     # Before the kernels, for which it chooses the folder.
     from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import explain as job
@@ -222,14 +244,16 @@ def explain(
         named = _system_or_set(system, task_set)
         if task_set is None:
             _refuse_set_options(preemption, unit, most_urgent)
-            document = job.explained_system_task(task, named, policy, mode)
+            document = job.explained_in_system(task, named, policy, mode)
         else:
             request = TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
             document = job.explained_set_task(task, request)
     if as_json:
         print_json(document)
     else:
-        typer.echo(job.explanation_text(document))
+        from rt_sched.app.explain_text import text_of
+
+        typer.echo(text_of(document))
 
 
 def _tell_searches(done: int, of: int) -> None:

@@ -11,7 +11,8 @@ import pytest
 import textbook
 
 from rt_sched.app.analyze import TaskSetRequest, analysed_system, analysed_task_set, analysis_document
-from rt_sched.app.explain import explained_set_task, explanation_text
+from rt_sched.app.explain import explained_set_task
+from rt_sched.app.explain_text import explanation_text
 from rt_sched.config import load_task_set
 from rt_sched.model import Policy
 from rt_sched.units import format_ns

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.explain import explained_system_task
+from rt_sched.app.explain import explained_in_system
 from rt_sched.app.shipped import resolve, shipped_files
 from rt_sched.errors import AnalysisNotApplicable, ConfigError
 
@@ -28,10 +28,10 @@ def test_a_task_of_another_mode_is_told_where_it_exists(tmp_path: Path) -> None:
     file.write_text(TWO_MODES)
     for mode in (None, "normal"):
         with pytest.raises(AnalysisNotApplicable, match=r"not exist in mode normal; it does in limp: add --mode limp"):
-            explained_system_task("limping", str(file), None, mode)
-    assert explained_system_task("limping", str(file), None, "limp")["response_bound_ns"] == 3_000_000
-    with pytest.raises(AnalysisNotApplicable, match=r"unknown task 'limpin'; did you mean 'limping'\?"):
-        explained_system_task("limpin", str(file), None, None)
+            explained_in_system("limping", str(file), None, mode)
+    assert explained_in_system("limping", str(file), None, "limp")["response_bound_ns"] == 3_000_000
+    with pytest.raises(AnalysisNotApplicable, match=r"unknown task or chain 'limpin'; did you mean 'limping'\?"):
+        explained_in_system("limpin", str(file), None, None)
 
 
 def test_an_unknown_file_names_what_ships() -> None:

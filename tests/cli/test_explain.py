@@ -53,7 +53,7 @@ def test_tasks_of_a_system(cli: Cli, task: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("fusion", "quad_orin"), "unknown task 'fusion'; did you mean"),
+        (("fusion", "quad_orin"), "unknown task or chain 'fusion'; did you mean"),
         (("fuse",), "give either a system file or --taskset FILE"),
         (("fuse", "quad_orni"), "there is no such file; unknown name 'quad_orni'; did you mean 'quad_orin'? valid: "),
         (("fuse", "quad_orin", "--mode", "limp"), "unknown mode 'limp'; valid: nominal"),

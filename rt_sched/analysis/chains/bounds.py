@@ -93,9 +93,14 @@ def chain_limits(system: model.System, chain: model.CauseEffectChain) -> tuple[t
 
 def chain_bound(segments: Sequence[Segment], quantity: Quantity) -> Bound:
     """The least of the sporadic and the phased bound."""
-    sporadic = _sum(segments, quantity)
+    sporadic = sporadic_bound(segments, quantity)
     phased = _phased(segments, quantity)
     return phased if phased is not None and phased.value_ns < sporadic.value_ns else sporadic
+
+
+def sporadic_bound(segments: Sequence[Segment], quantity: Quantity) -> Bound:
+    """The bound that knows nothing of phases."""
+    return _sum(segments, quantity)
 
 
 def davare_bound(segments: Sequence[Segment], quantity: Quantity) -> Bound:

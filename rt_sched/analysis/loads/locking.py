@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from rt_sched.analysis.loads.blockers import blockers, sections_before_late_jobs
 from rt_sched.analysis.loads.load import Blocking
 from rt_sched.analysis.theory.blocking import (
     Section,
@@ -123,7 +124,7 @@ def _on_processor(
     protocol = next(iter(protocols))
     by_deadline = row.policy is Policy.EDF
     return {
-        index: LockTerms(Blocking(total, _by(setup, order, sections, place, total, protocol), by_deadline))
+        index: LockTerms(Blocking(total, blockers(setup, order, sections, place, total, protocol), by_deadline))
         for place, (index, total) in enumerate(zip(order, totals, strict=True))
         if index in executed_ns
     }
@@ -170,25 +171,9 @@ def _srp(setup: Setup, order: Sequence[int], sections: Sequence[Sequence[Section
     ceiling keeps it from starting.
     """
     rows = [setup.tasks[index] for index in order]
-    deadlines_ns = [row.deadline_ns for row in rows]
     if not any(row.jitter_ns for row in rows):
-        return srp_blocking_ns(sections, deadlines_ns)
-    ceiling_ns: dict[int, int] = {}
-    for row, mine in zip(rows, sections, strict=True):
-        for section in mine:
-            ceiling_ns[section.resource] = min(ceiling_ns.get(section.resource, row.deadline_ns), row.deadline_ns)
-    longest_ns = max(
-        (
-            section.length_ns
-            for holder, mine in enumerate(sections)
-            for section in mine
-            for blocked, row in enumerate(rows)
-            if blocked != holder
-            and row.deadline_ns - row.jitter_ns < rows[holder].deadline_ns
-            and row.deadline_ns >= min(ceiling_ns[r] for r in (section.resource, *section.inside))
-        ),
-        default=0,
-    )
+        return srp_blocking_ns(sections, [row.deadline_ns for row in rows])
+    longest_ns = max((section.length_ns for _, section in sections_before_late_jobs(rows, sections)), default=0)
     return [longest_ns] * len(rows)
 
 
@@ -202,28 +187,6 @@ def _sections(task: TaskRow, resources: set[int], executed_ns: int) -> list[Sect
         length_ns = max(0, min(end_ns, executed_ns) - one.start_ns)
         found.append(Section(one.resource, length_ns, tuple(sorted(inner))))
     return found
-
-
-def _by(
-    setup: Setup,
-    order: Sequence[int],
-    sections: Sequence[Sequence[Section]],
-    own: int,
-    total_ns: int,
-    protocol: Protocol,
-) -> tuple[tuple[str, int], ...]:
-    """Who blocks: the one section whose length it is, or under inheritance all lower tasks together."""
-    if total_ns == 0:
-        return ()
-    # Jitter can let any task block; else only those after it do.
-    others = [*range(own + 1, len(order)), *range(own)]
-    if protocol is not Protocol.PRIORITY_INHERITANCE:
-        for place in others:
-            for section in sections[place]:
-                if section.length_ns == total_ns:
-                    where = f"{setup.tasks[order[place]].name} in {setup.resources[section.resource].name}"
-                    return ((where, total_ns),)
-    return (("sections of less urgent tasks", total_ns),)
 
 
 def _nested_in_shared(

@@ -67,17 +67,28 @@ def blocked_ns(load: ProcessorLoad, task: LoadTask) -> int:
     With jitter a job may be nearer to its deadline, when it is released, than its relative deadline says. Raises
     NotConverged when jobs that may start in the middle of a section leave it no end.
     """
-    sections_ns = 0 if task.blocking is None else task.blocking.total_ns
-    if task.blocking is not None and task.blocking.interrupted and sections_ns:
-        sections_ns = _interrupted_ns(load, task, sections_ns)
+    return sum(term.value_ns for term in _held_up(load, task))
+
+
+def _held_up(load: ProcessorLoad, task: LoadTask) -> list[Term]:
+    """The terms of `blocked_ns`."""
+    terms = lock_terms(task)
+    if task.blocking is not None and task.blocking.interrupted and task.blocking.total_ns:
+        more_ns = _interrupted_ns(load, task, task.blocking.total_ns) - task.blocking.total_ns
+        terms += [Term(TermKind.BLOCKING, more_ns, "jobs that the ceiling lets start meanwhile")] if more_ns else []
     if not load.row.preemptive:
-        return sections_ns
-    regions_ns = (
-        other.region_ns
+        return terms
+    regions = [
+        other
         for other in load.tasks
         if other is not task and other.deadline_ns > task.deadline_ns - task.release_jitter_ns
-    )
-    return sections_ns + max(load.row.switch_ns, *regions_ns, 1) - 1
+    ]
+    longest = max(regions, key=lambda other: other.region_ns, default=None)
+    if longest is not None and longest.region_ns >= max(load.row.switch_ns, 2):
+        terms.append(Term(TermKind.NON_PREEMPTIVE_REGION, longest.region_ns - 1, longest.name))
+    elif load.row.switch_ns > 1:
+        terms.append(Term(TermKind.NON_PREEMPTIVE_REGION, load.row.switch_ns - 1, "a switch to another job"))
+    return terms
 
 
 def _interrupted_ns(load: ProcessorLoad, task: LoadTask, section_ns: int) -> int:
@@ -130,9 +141,9 @@ def _blocking_terms(load: ProcessorLoad, task: LoadTask, absolute_ns: int, block
         for other in load.tasks:
             if other.deadline_ns > absolute_ns and other.cost_ns - 1 == blocked_ns:
                 return [Term(TermKind.NON_PREEMPTIVE_REGION, blocked_ns, other.name)]
-    locks = lock_terms(task)
-    if sum(term.value_ns for term in locks) == blocked_ns:
-        return locks
+    terms = _held_up(load, task)
+    if sum(term.value_ns for term in terms) == blocked_ns:
+        return terms
     return [Term(TermKind.BLOCKING, blocked_ns, "jobs with later deadlines")]
 
 
