@@ -29,8 +29,8 @@ def make_manifest(
         "schema": MANIFEST_SCHEMA,
         "command": command,
         "inputs": [{"path": given, "sha256": file_sha256(path)} for given, path in inputs],
-        "versions": _versions(),
-        "machine": _machine(),
+        "versions": versions(),
+        "machine": machine(),
         **options,
         "schedule_sha256": schedule_sha256,
         "outputs_sha256": outputs_sha256,
@@ -43,17 +43,18 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _versions() -> dict[str, str]:
-    versions = {"rt-sched": __version__, "python": platform.python_version()}
+def versions() -> dict[str, str]:
+    """Of this program, Python and the packages that results depend on."""
+    found = {"rt-sched": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            versions[package] = metadata.version(package)
+            found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return versions
+    return found
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
     """`cpu_features_sha256`: floating-point results agree where the feature set does."""
     model, flags = platform.processor() or platform.machine(), ""
     try:

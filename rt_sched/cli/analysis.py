@@ -77,7 +77,10 @@ def analyze(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE.json", help="Also write the JSON document.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Also write the JSON document; a report where FILE is .html."
+        ),
     ] = None,
     watch: Annotated[
         bool,
@@ -102,6 +105,8 @@ def analyze(
         raise typer.BadParameter("is for a task set; give one with --taskset", param_hint="--sag")
     if task_set is not None and margins:
         raise typer.BadParameter("are searched for system files only", param_hint="--margins")
+    if task_set is not None and output is not None and _is_page(output):
+        raise typer.BadParameter("a report is of a system file; name a FILE.json", param_hint="--output")
     if task_set is not None and faults is not None:
         raise typer.BadParameter("are those of a system file", param_hint="--faults")
 
@@ -115,7 +120,11 @@ def analyze(
                 job.write_job_set(given, job_set)
             analysed = job.analysed_task_set(request, given, methods)
         document = job.analysis_document(analysed)
-        if output is not None:
+        if output is not None and _is_page(output):
+            from rt_sched.cli.reports import write_page
+
+            write_page(output, named, policy=policy, methods=methods, margins=margins or None)
+        elif output is not None:
             job.write_document(document, output)
         return document
 
@@ -125,6 +134,10 @@ def analyze(
         document = analyse()
     _show(document, as_json=as_json)
     raise typer.Exit(VERDICT_CODES[document["verdict"]])
+
+
+def _is_page(output: Path) -> bool:
+    return output.suffix.lower() in (".html", ".htm")
 
 
 def _show(document: dict[str, Any], *, as_json: bool) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from markupsafe import Markup
 
 from rt_sched.report.arbiter_timeline import arbiter_time_line
 from rt_sched.report.gantt import gantt
@@ -28,6 +26,7 @@ from rt_sched.report.sections import (
     task_cards,
     task_rows,
 )
+from rt_sched.report.templating import environment
 from rt_sched.report.text import count, percent, plural, printable, time_ms, time_with_unit
 from rt_sched.report.verdict import TOPIC_FATES, figures, meaning, unused_messages
 from rt_sched.trace.statistics import worst_cycle
@@ -58,26 +57,7 @@ def render_run_report(data: RunReport) -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("rt_sched.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        ms=time_ms,
-        time=time_with_unit,
-        count=count,
-        percent=percent,
-        data_uri=_data_uri,
-        cell=_cell,
-        breakable=_breakable,
-        filled=_sort_key,
-    )
-    return environment
+    return environment(ms=time_ms, time=time_with_unit, count=count, percent=percent, data_uri=_data_uri)
 
 
 def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
@@ -174,21 +154,6 @@ def _facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _cell(text: str) -> str:
-    """What stands in a cell without a value."""
-    return text or "–"
-
-
-def _breakable(name: str) -> Markup:
-    """A name that may be broken after its separators."""
-    return Markup("<wbr>").join(re.split(r"(?<=[_./-])", name))
-
-
-def _sort_key(value: float | None) -> float:
-    """Where a value stands when its column is sorted; what is missing stands below everything measured."""
-    return -1 if value is None else value
 
 
 def _data_uri(jpeg: bytes) -> str:

@@ -1,0 +1,166 @@
+"""`report`: everything that is known of a system as one document, from which the schedulability report is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rt_sched.analysis.analyze import analyze
+from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.app.analyze import Analysed, analysis_document, load_and_plan, method_names
+from rt_sched.app.analyze_faults import fault_section, scenario_names
+from rt_sched.app.manifest import file_sha256, machine, versions
+from rt_sched.app.margins import margin_rows
+from rt_sched.app.report_assumptions import assumption_rows, numbers_of
+from rt_sched.app.report_bounds import with_derivations
+from rt_sched.app.report_chains import chain_rows
+from rt_sched.app.report_critical import critical_runs
+from rt_sched.app.report_evidence import evidence, system_file_of, with_observed
+from rt_sched.app.report_faults import faults_of
+from rt_sched.app.report_requirements import requirement_section
+from rt_sched.app.report_resources import resource_section
+from rt_sched.app.report_safety import safety_section
+from rt_sched.app.report_scope import iso_26262, scope
+from rt_sched.app.report_summary import load_ppm, summary
+from rt_sched.app.report_validation import validation_section
+from rt_sched.app.show import system_document
+from rt_sched.model import Plan, System
+from rt_sched.report.system_graph import system_graph
+
+Row = dict[str, Any]
+
+REPORT_SCHEMA = "rt-sched/schedulability-report/1"
+#: Systems with more tasks have their margins searched only when asked: the search takes minutes then.
+MOST_TASKS_SEARCHED = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """What is reported on. `system`: None for the system file that the runs name; `runs`: run folders.
+
+    `margins`: whether they are searched, None for what suits the size of the system. `command`: the call, as a shell
+    would take it.
+    """
+
+    system: str | None = None
+    runs: tuple[Path, ...] = ()
+    policy: str | None = None
+    methods: str | None = None
+    margins: bool | None = None
+    command: str = "rt-sched report"
+
+
+def report_document(request: ReportRequest, tell: Callable[[str], None]) -> Row:
+    """The document; `tell` is told what is being done.
+
+    Raises ConfigError with every problem of the system file, DataError for run folders that are none or belong to
+    another system, AnalysisNotApplicable for an unknown policy or method.
+    """
+    named = request.system if request.system is not None else system_file_of(request.runs[0])
+    path, system, plan = load_and_plan(named, request.policy)
+    names = method_names(request.methods)
+    tell("bounding responses and chains")
+    report = analyze(system, plan, methods=names)
+    modes = mode_loads(system, plan)
+    declared = None
+    if system.fault_scenarios or len(system.modes) > 1 or any(task.miss_limit is not None for task in system.tasks):
+        tell("analysing faults and changes of mode")
+        declared = fault_section(system, plan, report, names, scenario_names(system, "all"))
+    elements = {one.name: f"{one.device}.{one.pe}" for one in plan.processors}
+    analysis = analysis_document(Analysed(report, str(path), elements, None, declared))
+    tell("losing what no scenario loses")
+    faults = faults_of(system, plan, report, declared)
+    margins = _margins(request, system, plan, names, tell)
+    tell("reading runs" if request.runs else "playing worst-case runs")
+    system_sha256 = file_sha256(path)
+    runs = evidence(request.runs, system, system_sha256, analysis["tasks"])
+    first = system.modes[0].name if system.modes else None
+    tasks = with_observed(with_derivations(analysis["tasks"], system, report, modes), runs, first)
+    document: Row = {
+        "schema": REPORT_SCHEMA,
+        "system": system.name,
+        "file": str(path),
+        "policy": analysis["policy"],
+        "verdict": analysis["verdict"],
+        "summary": {},
+        "modes": analysis["modes"],
+        "model": _model(system, plan, str(path)),
+        "assumptions": assumption_rows(system, report, runs, faults=bool(faults["rows"])),
+        "processors": [{**row, "load_ppm": load_ppm(row["load"])} for row in analysis["processors"]],
+        "tasks": tasks,
+        "critical_runs": critical_runs(modes, report.modes),
+        "chains": chain_rows(analysis["chains"], tasks, runs),
+        "disparities": analysis["disparities"],
+        "resources": resource_section(system, tasks),
+        "faults": faults,
+        "evidence": {"runs": runs},
+        "margins": margins,
+    }
+    document["safety_path"] = safety_section(system, document)
+    document["requirements"] = requirement_section(system, document)
+    numbers = numbers_of(document["assumptions"])
+    for row in tasks:
+        row["assumption_numbers"] = [numbers[key] for key in row["assumptions"] if key in numbers]
+    document["reproduction"] = _reproduction(request, named, system_sha256, document)
+    document["not_shown"] = scope(document)
+    document["iso_26262"] = iso_26262()
+    document["summary"] = summary(document)
+    return document
+
+
+def _margins(
+    request: ReportRequest, system: System, plan: Plan, names: Sequence[str] | None, tell: Callable[[str], None]
+) -> Row | None:
+    """None where they were not searched."""
+    wanted = len(system.tasks) <= MOST_TASKS_SEARCHED if request.margins is None else request.margins
+    if not wanted:
+        return None
+    tell("searching margins")
+    return {"modes": margin_rows(system, plan, names, lambda *_: None)}
+
+
+def _model(system: System, plan: Plan, file: str) -> Row:
+    """The system with every default filled in, and where the plan puts each task."""
+    document = system_document(system, file)
+    placed = {one.task: one for one in plan.placements}
+    return {
+        **{key: value for key, value in document.items() if key not in ("schema", "shared_by_paths")},
+        "tasks": [
+            {
+                **row,
+                "processor": plan.processors[placed[row["name"]].processor].name,
+                "level": placed[row["name"]].level,
+            }
+            for row in document["tasks"]
+        ],
+        "processors": [
+            {
+                "name": one.name,
+                "device": one.device,
+                "pe": one.pe,
+                "policy": one.policy.value,
+                "preemptive": one.preemptive,
+                "cores": one.cores,
+            }
+            for one in plan.processors
+        ],
+        "drawing": system_graph(system),
+    }
+
+
+def _reproduction(request: ReportRequest, named: str, system_sha256: str, document: Row) -> Row:
+    methods = {row["method"] for row in document["tasks"] if row["method"] is not None}
+    return {
+        "command": request.command,
+        "inputs": [{"path": named, "sha256": system_sha256}],
+        "runs": [
+            {key: run[key] for key in ("name", "command", "seed", "schedule_sha256")}
+            for run in document["evidence"]["runs"]
+        ],
+        "versions": versions(),
+        "machine": machine(),
+        "methods": sorted({(row["method"], row["source"]) for row in document["tasks"] if row["method"] is not None}),
+        "validation": validation_section(methods),
+    }

@@ -1,0 +1,175 @@
+"""Runs in which a task waits longest, as the scheduling kernel plays them: what the schedule then looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.methods import METHODS
+from rt_sched.analysis.result import ModeResult, TaskResult, Verdict
+from rt_sched.analysis.system.critical_runs import critical_run
+from rt_sched.analysis.system.engine import loads_with_arrivals
+from rt_sched.lowering import lower
+from rt_sched.lowering.machine_input import MachineInput
+from rt_sched.lowering.nominal_samples import nominal_samples
+from rt_sched.lowering.task_rows import Execution
+from rt_sched.model import ModeChange, Policy, Sporadic
+from rt_sched.sim import Simulation
+from rt_sched.trace.records import SliceKind, Trace
+from rt_sched.trace.statistics import response_ns
+
+Row = dict[str, Any]
+
+#: Runs that a report shows, tasks that must be in time first; pieces of execution in one picture; jobs in one run.
+MOST_RUNS, MOST_PIECES, MOST_JOBS = 24, 160, 20_000
+_ORDER = (Verdict.UNSCHEDULABLE, Verdict.INCONCLUSIVE, Verdict.SCHEDULABLE)
+
+
+def critical_runs(modes: Sequence[ModeLoad], results: Sequence[ModeResult]) -> list[Row]:
+    """For every task that is not proven to be in time, and the tightest one of every other processor: a run.
+
+    Each is the worst that was found for its task: all that may be released together is, what blocks begins just before.
+    """
+    rows: list[Row | None] = []
+    for mode, result in zip(modes, results, strict=True):
+        loads = {
+            task.name: (load, task)
+            for load in (loads_with_arrivals(mode, METHODS) if _is_entered(mode) else ())
+            for task in load.tasks
+        }
+        chosen = [one for one in _chosen(result) if one.task in loads]
+        rows += [_run_row(mode, one, *loads[one.task]) for one in chosen[: MOST_RUNS - len(rows)]]
+    return [row for row in rows if row is not None]
+
+
+def _is_entered(mode: ModeLoad) -> bool:
+    """Whether the mode is the one in which a run begins."""
+    return not mode.system.modes or mode.name == mode.system.modes[0].name
+
+
+def _chosen(result: ModeResult) -> list[TaskResult]:
+    def tightness(one: TaskResult) -> tuple[int, float]:
+        bound_ns = one.deadline_ns if one.bound is None else one.bound.value_ns
+        return _ORDER.index(one.verdict), -bound_ns / one.deadline_ns
+
+    ordered = sorted(result.tasks, key=tightness)
+    seen: set[str] = set()
+    chosen = []
+    for one in ordered:
+        if one.verdict is not Verdict.SCHEDULABLE or one.processor not in seen:
+            chosen.append(one)
+        seen.add(one.processor)
+    return chosen
+
+
+def _run_row(mode: ModeLoad, result: TaskResult, load: ProcessorLoad, task: LoadTask) -> Row | None:
+    """The run with the longest response of `task` among those tried; None where it has no job that counts."""
+    best: tuple[int, int, str, Trace] | None = None
+    for how, given in _tried(mode, result, load, task):
+        simulation = Simulation(given)
+        simulation.run()
+        trace = simulation.trace()
+        responses, _ = response_ns(trace)
+        mine = np.flatnonzero((trace.jobs.task == task.index) & (responses >= 0))
+        if not mine.size:
+            continue
+        job = int(mine[np.argmax(responses[mine])])
+        if best is None or int(responses[job]) > best[0]:
+            best = (int(responses[job]), job, how, trace)
+    return None if best is None else _row(result, load, *best)
+
+
+def _tried(
+    mode: ModeLoad, result: TaskResult, load: ProcessorLoad, task: LoadTask
+) -> Iterator[tuple[str, MachineInput]]:
+    reach_ns = result.deadline_ns if result.bound is None else result.bound.value_ns + (result.bound.window_ns or 0)
+    latest_ns = max((one.offset_ns or 0 for one in load.tasks), default=0)
+    horizon_ns = 2 * (latest_ns + result.deadline_ns + reach_ns) + 1
+    if result.witness is not None:
+        horizon_ns = max(horizon_ns, min(result.witness.horizon_ns, result.witness.deadline_ns + reach_ns + 1))
+    rate = sum(1 / one.separation_ns for one in mode.system.tasks)
+    nominal = lower(
+        mode.system,
+        mode.plan,
+        nominal_samples(mode.system, horizon := min(horizon_ns, int(MOST_JOBS / rate) + 1)),
+        horizon_ns=horizon,
+        execution=Execution.WCET,
+        mode_changes=(ModeChange(0, mode.name),) if mode.system.modes else (),
+    )
+    yield "all jobs need their worst case, and sensors deliver nominally", nominal
+    if load.policy in (Policy.FIXED_PRIORITY, Policy.EDF):
+        free = [isinstance(one.activation, Sporadic) for one in mode.system.tasks]
+        how = "tasks are released together where their arrivals leave it open, and what blocks begins just before"
+        yield how, critical_run(nominal, free, load, task, result.bound)
+
+
+def _row(result: TaskResult, load: ProcessorLoad, response: int, job: int, how: str, trace: Trace) -> Row:
+    jobs, slices = trace.jobs, trace.slices
+    arrival_ns = int(jobs.arrival_ns[job])
+    finish_ns = int(jobs.finish_ns[job])
+    one = load.processor
+    names = [f"{one.device}.{one.pe}.{core}" for core in range(one.core, one.core + one.cores)]
+    here = np.flatnonzero(np.isin(slices.processor, [trace.processor_names.index(name) for name in names]))
+    start_ns = arrival_ns
+    if one.cores == 1:
+        start_ns = _busy_since(slices.start_ns[here], slices.end_ns[here], arrival_ns)
+    end_ns = max(arrival_ns + response, int(jobs.deadline_ns[job]))
+    shown = here[(slices.end_ns[here] > start_ns) & (slices.start_ns[here] < end_ns)]
+    shown_last = shown[-MOST_PIECES:]
+    arrivals = {int(slices.job[piece]) for piece in shown_last} | {job}
+    return {
+        "mode": result.mode,
+        "task": result.task,
+        "processor": one.name,
+        "how": how,
+        "job": int(jobs.number[job]),
+        "arrival_ns": arrival_ns,
+        "deadline_at_ns": int(jobs.deadline_ns[job]),
+        "finish_ns": finish_ns if finish_ns >= 0 else None,
+        "response_ns": response,
+        "unfinished": finish_ns < 0,
+        "missed": bool(jobs.missed[job]),
+        "response_bound_ns": None if result.bound is None else result.bound.value_ns,
+        "start_ns": start_ns,
+        "end_ns": end_ns,
+        "lanes": _lanes(
+            result.task, [trace.task_names[int(jobs.task[int(slices.job[piece])])] for piece in shown_last]
+        ),
+        "pieces_in_all": int(shown.size),
+        "pieces": [
+            {
+                "core": trace.processor_names[int(slices.processor[piece])],
+                "task": trace.task_names[int(jobs.task[int(slices.job[piece])])],
+                "job": int(jobs.number[int(slices.job[piece])]),
+                "start_ns": int(slices.start_ns[piece]),
+                "end_ns": int(slices.end_ns[piece]),
+                "kind": SliceKind(int(slices.kind[piece])).name.lower(),
+            }
+            for piece in shown_last
+        ],
+        "arrivals": [
+            {"task": trace.task_names[int(jobs.task[row])], "arrival_ns": int(jobs.arrival_ns[row])}
+            for row in sorted(arrivals)
+            if start_ns <= jobs.arrival_ns[row] <= end_ns
+        ],
+    }
+
+
+def _lanes(task: str, ran: Sequence[str]) -> list[str]:
+    """The tasks that ran, in order of their first piece, and `task` at the end."""
+    return [*dict.fromkeys(one for one in ran if one != task), task]
+
+
+def _busy_since(starts: Any, ends: Any, arrival_ns: int) -> int:
+    """Since when a processor had executed without a pause at `arrival_ns`; slices in order of their ends."""
+    since = arrival_ns
+    for start_ns, end_ns in sorted(zip(starts.tolist(), ends.tolist(), strict=True), reverse=True):
+        if end_ns >= since and start_ns < since:
+            since = start_ns
+        elif end_ns < since:
+            break
+    return int(since)

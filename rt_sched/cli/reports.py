@@ -1,0 +1,96 @@
+"""The command that writes a schedulability report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rt_sched.cli.shared import VERDICT_CODES, Json, app, command_line, compiling, print_json
+
+
+@app.command()
+def report(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN...]", help="Run folders whose measurements are evidence.")
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system",
+            "-s",
+            metavar="SYSTEM",
+            help="System file, or the short name of an example.",
+            show_default="the one that the runs were made with",
+        ),
+    ] = None,
+    policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")] = None,
+    margins: Annotated[
+        bool | None,
+        typer.Option("--margins/--no-margins", help="Search margins.", show_default="up to 60 tasks"),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE.html", help="The page; FILE.json is written beside it.")
+    ] = Path("schedulability.html"),
+    pdf: Annotated[
+        Path | None, typer.Option("--pdf", metavar="FILE.pdf", help="Also print the page, by an installed Chromium.")
+    ] = None,
+    requirements: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE.csv", help="Also write the table of requirements.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a schedulability report of a system, with the evidence of runs: exit 0 proven, 1 refuted, 3 not known."""
+    # Before the kernels, for which it chooses the folder.
+    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.app import report_files as files
+    from rt_sched.app.report import ReportRequest, report_document
+
+    if not runs and system is None:
+        raise typer.BadParameter("give run folders, or a system file with --system", param_hint="RUN")
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"{output} does not end in .html", param_hint="--output")
+    program = files.browser() if pdf is not None else None
+    request = ReportRequest(
+        system=system,
+        runs=tuple(runs or ()),
+        policy=policy,
+        margins=margins,
+        command=command_line(),
+    )
+    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+        document = report_document(request, _tell)
+    beside = files.write_report(document, output)
+    if requirements is not None:
+        files.write_requirements(document, requirements)
+    if pdf is not None and program is not None:
+        files.write_pdf(output, pdf, program)
+    if as_json:
+        print_json(document)
+    else:
+        summary = document["summary"]
+        typer.echo(f"{document['verdict']}  {document['system']}: {summary['title'].lower()}")
+        for one in summary["findings"]:
+            typer.echo(f"  {one['verdict']} {one['kind']} {one['name']}: {one['why']}")
+        for target in (output, beside, pdf, requirements):
+            if target is not None:
+                typer.echo(f"report    {target}")
+    raise typer.Exit(VERDICT_CODES[document["verdict"]])
+
+
+def write_page(
+    output: Path, system: str, *, policy: str | None, methods: str | None, margins: bool | None
+) -> dict[str, Any]:
+    """The report on a system as a page, with its document beside it, which is given back."""
+    from rt_sched.app.report import ReportRequest, report_document
+    from rt_sched.app.report_files import write_report
+
+    request = ReportRequest(system, policy=policy, methods=methods, margins=margins, command=command_line())
+    document = report_document(request, _tell)
+    write_report(document, output)
+    return document
+
+
+def _tell(text: str) -> None:
+    typer.echo(f"{text} ...", err=True)

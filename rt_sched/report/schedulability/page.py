@@ -1,0 +1,68 @@
+"""The page of the schedulability report, made from the document alone."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from rt_sched.report.schedulability import bounds, chains, evidence, faults, margins, numbers, verdict
+from rt_sched.report.templating import environment
+from rt_sched.report.text import printable
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+#: Rows of a table, and of a kind of figure, beyond which the page names the document instead.
+MOST_ROWS, MOST_FIGURES = 2000, 40
+
+
+def render_schedulability_report(document: Mapping[str, Any]) -> str:
+    """The page as text, the same for the same document; it allows itself no network access and reads without script.
+
+    `document`: what `app.report.report_document` gives. Every number that the page shows is one of the document.
+    """
+    view = {
+        "d": document,
+        "meaning": verdict.meaning(document),
+        "drawing": _data_uri(document["model"]["drawing"]),
+        "response_rows": bounds.response_rows(document),
+        "critical": bounds.critical_figures(document, MOST_FIGURES),
+        "waterfalls": chains.waterfalls(document, MOST_FIGURES),
+        "fault_line": faults.worst_line(document),
+        "fault_matrix": faults.matrix(document),
+        "histograms": evidence.histograms(document, MOST_FIGURES),
+        "tornados": margins.tornados(document),
+        "loads": margins.loads(document),
+        "most_rows": MOST_ROWS,
+    }
+    return printable(_environment().get_template("schedulability/page.html.j2").render(view))
+
+
+@cache
+def _environment() -> Environment:
+    return environment(
+        ms=numbers.ms,
+        time=numbers.time,
+        whole=numbers.whole,
+        plain=numbers.plain,
+        ppm=numbers.ppm,
+        factor=numbers.factor,
+        spaced=numbers.words,
+        mark=verdict.mark,
+        anchor=anchor,
+    )
+
+
+def anchor(kind: str, name: str) -> str:
+    """The place of a task or chain on the page; names of any characters give one that a link can carry."""
+    return (
+        f"{kind}-{name}"
+        if name.isascii() and name.isprintable() and " " not in name
+        else f"{kind}-{name.encode().hex()}"
+    )
+
+
+def _data_uri(svg: str) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(printable(svg).encode()).decode()
