@@ -18,6 +18,7 @@ from rt_sched.analysis.faults.result import (
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import AnalysisReport, Bound, ChainResult, Misses, TaskResult
 from rt_sched.app.analyze_rows import chain_limit_columns, misses_row, terms_rows, witness_row
+from rt_sched.app.analyze_takeovers import takeover_row
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.systems import stage_context
 from rt_sched.errors import AnalysisNotApplicable
@@ -94,6 +95,7 @@ def _case(one: FaultCase) -> Row:
         "chains": [_chain(chain) for chain in one.chains],
         "misses": [_misses(misses) for misses in one.misses],
         "handling": None if one.handling is None else _handling(one.handling),
+        "takeover": takeover_row(one.takeover),
     }
 
 

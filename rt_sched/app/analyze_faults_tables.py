@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rt_sched.app.analyze_takeovers import takeover_lines
 from rt_sched.units import format_ms, format_ns
 
 Row = Mapping[str, Any]
@@ -82,6 +83,7 @@ def _case_lines(case: Row) -> Iterator[str]:
         yield f"{_listed(stale)} go on with what came last"
     if case["lost_chains"]:
         yield f"chains {_listed(case['lost_chains'])} are lost"
+    yield from takeover_lines(case["takeover"])
     for task in case["tasks"]:
         extra_ns = sum(term["value_ns"] for term in task["terms"] if term["kind"] == "overrun")
         if extra_ns:

@@ -9,6 +9,8 @@ from rt_sched.analysis.faults.cases import Study, lost_case, overrun_case
 from rt_sched.analysis.faults.detection import Watches
 from rt_sched.analysis.faults.overrun import overrun_of
 from rt_sched.analysis.faults.result import FaultReport, ScenarioResult
+from rt_sched.analysis.faults.takeover_case import takeover_case, takeover_for
+from rt_sched.analysis.faults.takeovers import Takeovers
 from rt_sched.analysis.faults.transitions.results import Transitions
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS, Method
@@ -31,6 +33,7 @@ def analyze_faults(
 ) -> FaultReport:
     """The scenarios `names` with the changes of mode that they need; `all`: every scenario and every change.
 
+    A loss that `plan` has a takeover for, and that changes no mode, is answered by that.
     `report`: the analysis of the modes themselves, whose verdicts stand where a fault only takes something away.
     `watches`: what the stages say that they watch over.
 
@@ -42,7 +45,8 @@ def analyze_faults(
     bounds = {name: mode_bounds(mode, methods, known) for name, mode in modes.items()}
     verdicts = {(one.mode, one.task): one.verdict for mode in report.modes for one in mode.tasks}
     transitions = Transitions(system, modes, bounds, methods)
-    study = Study(system, modes, bounds, verdicts, transitions, watches or {}, methods, known)
+    judge = Takeovers(system, plan, modes, bounds, verdicts, methods, known)
+    study = Study(system, modes, bounds, verdicts, transitions, watches or {}, methods, known, judge)
     scenarios = tuple(_scenario(study, one) for one in chosen)
     if ALL in names:
         for old in modes:
@@ -83,6 +87,8 @@ def _scenario(study: Study, scenario: model.FaultScenario) -> ScenarioResult:
             for mode in study.modes.values()
             if (overrun := overrun_of(mode, scenario)) is not None
         )
+    elif (takeover := takeover_for(study, scenario)) is not None:
+        cases = tuple(takeover_case(study, scenario, mode, takeover) for mode in study.modes.values())
     else:
         cases = tuple(lost_case(study, scenario, mode) for mode in study.modes.values())
     verdict = worst_verdict([case.verdict for case in cases])

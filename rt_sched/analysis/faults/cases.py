@@ -13,6 +13,7 @@ from rt_sched.analysis.faults.losses import Loss, loss_of, passes, surviving
 from rt_sched.analysis.faults.misses import overrun_misses
 from rt_sched.analysis.faults.overrun import Overrun, overrun_bounds
 from rt_sched.analysis.faults.result import FaultCase
+from rt_sched.analysis.faults.takeovers import Takeovers
 from rt_sched.analysis.faults.transitions.results import Bounds, Transitions
 from rt_sched.analysis.faults.witness import overrun_witnesses
 from rt_sched.analysis.loads.resolve import ModeLoad
@@ -27,7 +28,8 @@ from rt_sched.units import format_ns
 class Study:
     """A system with what was found of its modes. `verdicts`: by mode and task, without any fault.
 
-    `bounds`: by mode and index of the task. `known`: bounds of processors that were met before.
+    `bounds`: by mode and index of the task. `known`: bounds of processors that were met before. `takeovers`: judges
+    those of the plan.
     """
 
     system: model.System
@@ -38,6 +40,7 @@ class Study:
     watches: Watches
     methods: Sequence[Method]
     known: Known
+    takeovers: Takeovers
 
 
 def lost_case(study: Study, scenario: model.FaultScenario, old: ModeLoad) -> FaultCase:

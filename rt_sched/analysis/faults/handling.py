@@ -168,7 +168,7 @@ def _first_output(struck: Struck) -> _Output:
     what the change of mode restores or adds has to work then.
     """
     safety = struck.new.system.safety
-    chains = [one for one in struck.new.system.chains if safety is None or _commands(safety, one.path)]
+    chains = [one for one in struck.new.system.chains if safety is None or brings_command(safety, one.path)]
     working = [one for one in chains if _exists(struck.new, one.path) and passes(struck.new, struck.loss, one.path)]
     going_on = [
         one for one in working if _exists(struck.old, one.path) and passes(struck.old, struck.loss_before, one.path)
@@ -188,7 +188,7 @@ def _first_output(struck: Struck) -> _Output:
     return _added_tasks(struck)
 
 
-def _commands(safety: model.SafetyConcept, path: Sequence[str]) -> bool:
+def brings_command(safety: model.SafetyConcept, path: Sequence[str]) -> bool:
     """Whether the arbiter gets a command along `path`: from the primary or the backup, straight to it."""
     sources = (safety.primary, safety.backup)
     return len(path) > 1 and path[-1] == safety.arbiter and path[-2] in sources

@@ -7,6 +7,7 @@ only have lower ones.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -47,6 +48,17 @@ def loss_of(mode: ModeLoad, scenario: model.FaultScenario) -> Loss:
         mode,
         frozenset(lost_sensors(mode.system, faults)),
         frozenset({scenario.target} if untrue else ()),
+        frozenset(lost_links(faults)),
+        frozenset(lost_devices(faults)),
+    )
+
+
+def loss_of_faults(mode: ModeLoad, faults: Sequence[model.Fault]) -> Loss:
+    """What losses take from `mode` that happen all at one time."""
+    return _follow(
+        mode,
+        frozenset(lost_sensors(mode.system, faults)),
+        frozenset(),
         frozenset(lost_links(faults)),
         frozenset(lost_devices(faults)),
     )

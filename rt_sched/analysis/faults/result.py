@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rt_sched.analysis.faults.takeover_recovery import Recovery
 from rt_sched.analysis.faults.transitions.loads import Presence
 from rt_sched.analysis.result import Bound, ChainResult, Misses, TaskResult, Verdict, Witness
+from rt_sched.model import Takeover
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,42 @@ class Handling:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeoverTask:
+    """One task under a takeover. `bound`: once it is in force; `across`: while it comes into force.
+
+    `late`, `late_across`: why either is not known to keep the deadline; empty when it does.
+    """
+
+    task: str
+    processor: str
+    deadline_ns: int
+    moved: bool
+    bound: Bound | None
+    across: Bound | None
+    late: str = ""
+    late_across: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverCase:
+    """The takeover that answers a loss. `recoveries`: of every path that the loss had cut, from the switch on.
+
+    `recovered_ns`: from the loss until all paths have recovered to which the limit applies; None: no bound.
+    """
+
+    takeover: Takeover
+    tasks: tuple[TakeoverTask, ...]
+    recoveries: tuple[Recovery, ...]
+    recovered_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class FaultCase:
     """A scenario that strikes in mode `old` and leads to mode `new`, which may be the same.
 
     `lost_tasks`: name and reason; `stale_tasks`: name and the inputs that bring nothing new; `lost_chains`: of `new`.
     `tasks`, `chains`: of the state after it, or while jobs overrun. `transition`: name of the change of mode, if any.
+    `takeover`: what the plan answers it with, if anything.
     """
 
     old: str
@@ -108,6 +141,7 @@ class FaultCase:
     handling: Handling | None
     verdict: Verdict
     reason: str
+    takeover: TakeoverCase | None = None
 
 
 @dataclass(frozen=True, slots=True)

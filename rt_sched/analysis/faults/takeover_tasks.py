@@ -1,0 +1,146 @@
+"""Tasks as they are under a takeover: on other elements, in cheaper variants, at lower rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from rt_sched import model
+from rt_sched.errors import AnalysisNotApplicable
+from rt_sched.lowering.lower import input_role
+from rt_sched.lowering.machine_input import Role
+from rt_sched.trace.setup import Setup
+from rt_sched.units import NS_PER_S, ceil_int, floor_int
+
+_MILLION = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTasks:
+    """`system`: with the tasks as they are under a takeover, and one more sensor for each that is read at a lower rate.
+
+    `changed`: names of the tasks whose rows differ. `read_instead`: (task, input) -> the sensor that stands for every
+    n-th message of its own.
+    """
+
+    system: model.System
+    changed: frozenset[str]
+    read_instead: Mapping[tuple[str, str], str]
+
+    def rewired(self, setup: Setup) -> Setup:
+        """The setup with the further sensors, and what reads them."""
+        names = tuple(sensor.name for sensor in self.system.sensors)
+        index_of = {name: index for index, name in enumerate(names)}
+        edges = tuple(
+            edge
+            if (other := self.read_instead.get((setup.tasks[edge.target].name, edge.input))) is None
+            else replace(edge, sensor=index_of[other])
+            for edge in setup.edges
+        )
+        return replace(setup, sensors=names, edges=edges)
+
+
+def under_takeover(system: model.System, plan: model.Plan, takeover: model.Takeover) -> ChangedTasks:
+    """The tasks of a system under a takeover.
+
+    Moved timed tasks become sporadic: their distances stay, whichever of the two clocks runs them; nothing more is
+    known of their phase. A variant with `every` sees each n-th arrival of a clock or sensor.
+
+    Raises AnalysisNotApplicable for a variant with `every` of a task that neither a clock nor one sensor activates.
+    """
+    variants = {
+        task.name: next(one for one in task.variants if one.name == wanted)
+        for task in system.tasks
+        if (wanted := dict(takeover.variants).get(task.name)) is not None
+    }
+    moved = {placement.task: placement for placement in takeover.moves}
+    sensors = list(system.sensors)
+    read_instead: dict[tuple[str, str], str] = {}
+    tasks, chains = [], system.chains
+    for task, nominal in zip(system.tasks, plan.placements, strict=True):
+        if task.name in moved:
+            task = _moved(system, plan, task, nominal, moved[task.name])
+        variant = variants.get(task.name)
+        if variant is not None:
+            task = _in_variant(task, variant)
+        if variant is not None and variant.every > 1 and not task.is_timed:
+            port, sensor = _activating_sensor(system, task, variant)
+            thinned = _every(sensor, variant.every)
+            if thinned.name not in {one.name for one in sensors}:
+                sensors.append(thinned)
+            read_instead[task.name, port.name] = thinned.name
+            inputs = tuple(replace(one, source=thinned.name) if one is port else one for one in task.inputs)
+            task = replace(task, inputs=inputs)
+            chains = tuple(
+                replace(chain, path=(thinned.name, *chain.path[1:]))
+                if chain.path[:2] == (sensor.name, task.name)
+                else chain
+                for chain in chains
+            )
+        tasks.append(task)
+    changed = replace(system, tasks=tuple(tasks), sensors=tuple(sensors), chains=chains)
+    return ChangedTasks(changed, frozenset(moved) | frozenset(variants), read_instead)
+
+
+def _moved(
+    system: model.System, plan: model.Plan, task: model.Task, nominal: model.Placement, there: model.Placement
+) -> model.Task:
+    """A task that keeps its cycle on another device."""
+    activation = task.activation
+    if not isinstance(activation, model.Periodic):
+        return task
+    speeds = [_speed(system, plan.processors[place.processor].device) for place in (nominal, there)]
+    ratio = speeds[1] / speeds[0]
+    period = NS_PER_S / activation.rate_hz
+    longest_ns = ceil_int(period * max(ratio, Fraction(1))) + (1 if ratio != 1 else 0)
+    shortest_ns = max(1, floor_int(period * min(ratio, Fraction(1))))
+    return replace(task, activation=model.Sporadic(shortest_ns, longest_ns, 0, activation.jitter_ns))
+
+
+def _speed(system: model.System, device: str) -> Fraction:
+    clock = next(one.clock for one in system.devices if one.name == device)
+    return 1 + clock.drift_ppm / _MILLION
+
+
+def _in_variant(task: model.Task, variant: model.Variant) -> model.Task:
+    task = replace(task, execution=variant.execution, execution_by_kind=variant.execution_by_kind)
+    activation = task.activation
+    if isinstance(activation, model.Periodic):
+        period = NS_PER_S / activation.rate_hz * variant.every
+        if variant.every == 1:
+            return task
+        return replace(
+            task,
+            activation=model.Sporadic(max(1, floor_int(period)), ceil_int(period), 0, activation.jitter_ns),
+        )
+    if isinstance(activation, model.Sporadic):
+        longest_ns = activation.max_separation_ns
+        return replace(
+            task,
+            activation=replace(
+                activation,
+                min_separation_ns=activation.min_separation_ns * variant.every,
+                max_separation_ns=None if longest_ns is None else longest_ns * variant.every,
+            ),
+        )
+    return task
+
+
+def _activating_sensor(
+    system: model.System, task: model.Task, variant: model.Variant
+) -> tuple[model.Input, model.Sensor]:
+    """The one input that activates a task, and its sensor."""
+    ports = [one for one in task.inputs if input_role(task.activation, one) is not Role.READ]
+    sensors = {sensor.name: sensor for sensor in system.sensors}
+    if len(ports) != 1 or ports[0].source not in sensors:
+        raise AnalysisNotApplicable(
+            f"variant {variant.name} of {task.name} leaves out arrivals, but neither a clock nor one sensor makes them"
+        )
+    return ports[0], sensors[ports[0].source]
+
+
+def _every(sensor: model.Sensor, every: int) -> model.Sensor:
+    """Every n-th message of a sensor; which ones is not known."""
+    rate_hz = sensor.rate_hz / every
+    return replace(sensor, name=f"{sensor.name}, 1 of {every}", rate_hz=rate_hz, trigger=None)

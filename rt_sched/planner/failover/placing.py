@@ -1,0 +1,249 @@
+"""A first proposal: every task of a lost device to a processor with room, near what it reads and what reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from rt_sched.analysis.faults.takeover_recovery import sampling_tasks
+from rt_sched.model import Criticality, Placement, Variant
+from rt_sched.planner.failover.capacity import Full, Lodger, check_room
+from rt_sched.planner.failover.ground import Ground
+from rt_sched.planner.failover.losses import Losses
+from rt_sched.planner.failover.memory import Memory
+from rt_sched.planner.failover.places import Places
+
+
+@dataclass(slots=True)
+class Choices:
+    """What a search has decided so far.
+
+    `barred`: (task, processor) that proved too much. `dropped`: tasks that stop. `variants`: tasks in a cheaper
+    variant, by its name. `not_again`: heads that do not process a kept message, timed tasks without an additional
+    arrival. `left`: lost tasks that are given up, with the reason. `first`: tasks that choose before all others.
+    """
+
+    barred: set[tuple[str, int]] = field(default_factory=set)
+    dropped: list[str] = field(default_factory=list)
+    variants: dict[str, str] = field(default_factory=dict)
+    not_again: set[str] = field(default_factory=set)
+    left: dict[str, str] = field(default_factory=dict)
+    first: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """`moves`: by task; `unplaced`: lost tasks that found no place, with the reason."""
+
+    moves: Mapping[str, Placement]
+    unplaced: Mapping[str, str]
+
+
+class Placing:
+    """Places the lost tasks of one set of losses."""
+
+    def __init__(self, ground: Ground, losses: Losses, memory: Memory) -> None:
+        self._ground, self._memory = ground, memory
+        self._places = Places(ground, losses)
+        self.needed, self.welcome = _lost_tasks(ground, self._places)
+
+    def propose(self, choices: Choices) -> Proposal:
+        """Tasks that lead to the arbiter first, each after what it reads, then the others."""
+        run = _Run(self._ground, self._places, self._memory, choices, self._once_more(choices))
+        for task in dict.fromkeys((*choices.first, *self.needed, *self.welcome)):
+            if task not in choices.left:
+                run.place(task)
+        return Proposal(run.moves, {**choices.left, **run.unplaced})
+
+    def _once_more(self, choices: Choices) -> frozenset[str]:
+        """Tasks that may arrive once more: what is moved, what puts it together, and what either sets off."""
+        heads = [name for name in self.needed if name not in choices.not_again]
+        sensors = {
+            source for name in heads for source in self._ground.feeders[name] if source not in self._ground.tasks
+        }
+        modes = self._ground.modes.values()
+        heads += [n for mode in modes for n in sampling_tasks(mode, sensors) if n not in choices.not_again]
+        return frozenset(other for name in heads for other in self._ground.sets_off(name))
+
+
+class _Run:
+    """One pass over the lost tasks. `once_more`: those that may have an additional arrival."""
+
+    def __init__(
+        self, ground: Ground, places: Places, memory: Memory, choices: Choices, once_more: frozenset[str]
+    ) -> None:
+        self._ground, self._places, self._memory, self._choices = ground, places, memory, choices
+        self._once_more = once_more
+        self._lodgers = [self._at_home(number) for number in range(len(ground.plan.processors))]
+        self._device: dict[str, str] = {}
+        self._owner: dict[str, str] = {}
+        self.moves: dict[str, Placement] = {}
+        self.unplaced: dict[str, str] = {}
+
+    def _at_home(self, processor: int) -> list[Lodger]:
+        """Residents that stay, in the variants that are chosen."""
+        stay = [
+            task
+            for task in self._ground.residents[processor]
+            if task.name not in self._choices.dropped and not self._places.is_lost(task.name)
+        ]
+        return [self._lodger(task.name, processor, task.level, int(task.name in self._once_more)) for task in stay]
+
+    def _variant(self, task: str) -> Variant | None:
+        wanted = self._choices.variants.get(task)
+        return next((one for one in self._ground.tasks[task].variants if one.name == wanted), None)
+
+    def _lodger(self, task: str, processor: int, level: int, more: int = 0) -> Lodger:
+        variant, home = self._variant(task), self._ground.home[task]
+        if variant is None and home == processor:
+            load = next(one for one in self._ground.residents[processor] if one.name == task)
+        else:
+            load = self._ground.as_loaded(task, processor, variant)
+        period_ns, jitter_ns = self._ground.grid(task) or (self._ground.tasks[task].separation_ns, 0)
+        every = 1 if variant is None else variant.every
+        return Lodger(load, level, period_ns * every, jitter_ns, more)
+
+    def place(self, task: str) -> None:
+        """Move `task` to the first place with room, or note why there is none.
+
+        One with room for an additional arrival comes before any other.
+        """
+        reasons: dict[str, None] = {}
+        for more in (1, 0) if task in self._once_more else (0,):
+            reasons = {}
+            for device in self._devices(task):
+                reason = self._place_on(task, device, more)
+                if reason is None:
+                    return
+                reasons[reason] = None
+        self.unplaced[task] = "; ".join(reasons) or "no device is left"
+
+    def _devices(self, task: str) -> list[str]:
+        """Devices in the order in which they are tried: the owner of its sensor; else where its neighbours are."""
+        sensors = [s for s in self._ground.activating(task) if s not in self._ground.tasks]
+        owned = next((self._owner[sensor] for sensor in sensors if sensor in self._owner), None)
+        if owned is not None:
+            return [owned]
+        if sensors:
+            return list(self._places.owners(sensors[0]))
+        before = [self._device[source] for source in self._ground.activating(task) if source in self._device]
+        neighbours = [*self._ground.feeders[task], *self._ground.readers.get(task, ())]
+        near = [self._where(name) for name in neighbours if name in self._ground.tasks]
+
+        def distance(device: str) -> tuple[bool, int, Fraction]:
+            return device not in before, -near.count(device), self._load_of(device)
+
+        return sorted(self._places.devices, key=distance)
+
+    def _where(self, task: str) -> str | None:
+        if task in self._device or self._places.is_lost(task):
+            return self._device.get(task)
+        return self._ground.device_of(self._ground.home[task])
+
+    def _place_on(self, task: str, device: str, more: int) -> str | None:
+        """Why it cannot be there; None when it is."""
+        reason = self._places.why_out_of_reach(task, device, self._device)
+        if reason is not None:
+            return reason
+        coming = [name for name, there in self._device.items() if there == device]
+        if not self._memory.has_room(task, device, coming):
+            return f"{device} has no memory left for it"
+        processors = [n for n in self._places.processors(task, device) if self._beside_companions(task, n)]
+        if not processors:
+            return f"{device} has no element that it may run on"
+        reason = f"{device} proved too full"
+        for processor in sorted(processors, key=lambda number: (self._load(number), number)):
+            if (task, processor) in self._choices.barred:
+                continue
+            level = self._ground.levels.standby(self._ground.index_of[task], processor)
+            mine = self._lodger(task, processor, level, more)
+            try:
+                check_room(self._ground.plan.processors[processor], [*self._lodgers[processor], mine])
+            except Full as full:
+                reason = str(full)
+                if not self._left_to_analysis(processor, mine):
+                    continue
+            self._lodgers[processor].append(mine)
+            self.moves[task] = Placement(task, processor, level)
+            self._device[task] = device
+            for sensor in self._ground.activating(task):
+                self._owner.setdefault(sensor, device)
+            return None
+        return reason
+
+    def _left_to_analysis(self, processor: int, mine: Lodger) -> bool:
+        """Whether only the analysis can tell: of shared cores, waits and locks, as long as half of the time is left."""
+        place = self._ground.plan.processors[processor]
+        plain = all(
+            not one.task.suspensions and not one.task.locks and one.task.blocking is not None
+            for one in (*self._lodgers[processor], mine)
+        )
+        needed = self._load(processor) * place.cores + Fraction(mine.task.cost_ns, mine.period_ns)
+        return (place.cores > 1 or not plain) and needed <= Fraction(place.cores, 2)
+
+    def _beside_companions(self, task: str, processor: int) -> bool:
+        companions = self._places.companions(task)
+        there = [
+            self.moves[name].processor if name in self.moves else self._ground.home[name]
+            for name in companions
+            if name in self.moves or not self._places.is_lost(name)
+        ]
+        return all(one == processor for one in there)
+
+    def _load(self, processor: int) -> Fraction:
+        """Share of each core that is needed."""
+        needed = sum((Fraction(one.task.cost_ns, one.period_ns) for one in self._lodgers[processor]), Fraction(0))
+        return needed / self._ground.plan.processors[processor].cores
+
+    def _load_of(self, device: str) -> Fraction:
+        return sum(
+            (self._load(n) for n, one in enumerate(self._ground.plan.processors) if one.device == device), Fraction(0)
+        )
+
+
+def _lost_tasks(ground: Ground, places: Places) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Lost tasks that must go on, and those that are welcome to, each after what it reads.
+
+    What leads to the arbiter must; without a safety concept, what lies on a chain. Tasks on other chains with limits,
+    and those with an integrity level, are welcome. What nothing would activate any more stays lost.
+    """
+    lost = [name for name in ground.tasks if places.is_lost(name) and name not in places.starved]
+    safety = ground.system.safety
+    if safety is not None:
+        must = _leading_to(ground, safety.arbiter)
+    else:
+        must = {name for chain in ground.system.chains for name in chain.path}
+    limited = {
+        name
+        for chain in ground.system.chains
+        if chain.max_reaction_ns or chain.max_latency_ns or chain.max_data_age_ns
+        for name in chain.path
+    }
+    order = _in_order(ground, lost)
+    needed = tuple(name for name in order if name in must)
+    rest = (name for name in order if name not in must)
+    welcome = tuple(n for n in rest if n in limited or ground.tasks[n].criticality is not Criticality.QM)
+    return needed, welcome
+
+
+def _leading_to(ground: Ground, task: str) -> set[str]:
+    found, open_names = {task}, [task]
+    while open_names:
+        for source in ground.feeders[open_names.pop()]:
+            if source in ground.tasks and source not in found:
+                found.add(source)
+                open_names.append(source)
+    return found
+
+
+def _in_order(ground: Ground, tasks: list[str]) -> list[str]:
+    """Each task after those that it reads; where they read each other, in the order of the system."""
+    done: dict[str, None] = {}
+    left = list(tasks)
+    while left:
+        free = [name for name in left if not any(s in left and s != name for s in ground.feeders[name])]
+        free = free or [name for name in left if not any(s in left for s in ground.activating(name))] or left[:1]
+        done.update(dict.fromkeys(free))
+        left = [name for name in left if name not in done]
+    return list(done)

@@ -1,0 +1,76 @@
+"""The failover plan: a takeover for every loss that has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from rt_sched.analysis.methods import METHODS, Method
+from rt_sched.analysis.result import Verdict, worst_verdict
+from rt_sched.errors import AnalysisNotApplicable
+from rt_sched.lowering import check_plan
+from rt_sched.model import Plan, System
+from rt_sched.planner.failover.ground import Ground
+from rt_sched.planner.failover.levels import closed_up
+from rt_sched.planner.failover.losses import Losses, checked, single_losses
+from rt_sched.planner.failover.memory import Memory
+from rt_sched.planner.failover.search import Outcome, Search
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverPlan:
+    """`plan`: with the takeovers that were found, and room between its levels where standbys come.
+
+    `outcomes`: what was found for each set of losses, in the order asked for.
+    """
+
+    plan: Plan
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether every loss is answered within all limits."""
+        return worst_verdict([one.verdict for one in self.outcomes])
+
+
+def failover_plan(
+    system: System,
+    plan: Plan,
+    losses: Sequence[Collection[str]] | None = None,
+    *,
+    methods: Sequence[Method] = METHODS,
+    progress: Callable[[int, int], None] | None = None,
+) -> FailoverPlan:
+    """Takeovers for each of `losses`, such as ("device:orin-1",); by default every single sensor, device and link.
+
+    `plan`: nominal; takeovers that it has are replaced. `progress`: is told how many of how many losses are done.
+
+    Raises AnalysisNotApplicable for a plan that does not fit the system, ValueError for an unknown loss.
+    """
+    problems = check_plan(system, plan)
+    if problems:
+        raise AnalysisNotApplicable("the plan does not fit the system: " + "; ".join(problems))
+    wanted: tuple[Losses, ...] = (
+        single_losses(system) if losses is None else tuple(dict.fromkeys(checked(system, one) for one in losses))
+    )
+    ground = Ground(system, plan, methods)
+    memory = Memory(system, plan)
+    outcomes = []
+    for number, one in enumerate(wanted):
+        if progress is not None:
+            progress(number, len(wanted))
+        outcome = Search(ground, one, memory).run()
+        for move in () if outcome.takeover is None else outcome.takeover.moves:
+            memory.keep(move.task, ground.device_of(move.processor))
+        outcomes.append(outcome)
+    if progress is not None:
+        progress(len(wanted), len(wanted))
+    found = [one.takeover for one in outcomes if one.takeover is not None]
+    closed = closed_up(ground.plan, found)
+    by_losses = {one.losses: one for one in closed.takeovers}
+    return FailoverPlan(closed, tuple(replace(one, takeover=by_losses.get(one.losses)) for one in outcomes))
+
+
+def plan_takeovers(system: System, plan: Plan, losses: Sequence[Collection[str]] | None = None) -> Plan:
+    """The plan with its takeovers, as `failover_plan` finds them; raises as that does."""
+    return failover_plan(system, plan, losses).plan
