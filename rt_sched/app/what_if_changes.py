@@ -59,7 +59,6 @@ def changed_tree(root: Node, changes: Sequence[Change]) -> tuple[Node, tuple[Tol
     """
     problems: list[Problem] = []
     told: dict[int, tuple[str, ...]] = {}
-    absent: list[str] = []
 
     def attempt(number: int, make: Callable[..., list[str]], *arguments: object) -> None:
         change = changes[number]
@@ -77,12 +76,12 @@ def changed_tree(root: Node, changes: Sequence[Change]) -> tuple[Node, tuple[Tol
     tree, before = expanded(Node(root.raw, "")), expanded(Node(root.raw, ""))
     for number, argument in asked("--add-camera"):
         attempt(number, _add, tree, argument)
-    absent = {argument.partition(":")[0] for number, argument in asked("--add-camera") if number not in told}
+    unmade = {argument.partition(":")[0] for number, argument in asked("--add-camera") if number not in told}
     for number, argument in asked("--remove"):
         attempt(number, _remove, tree, argument, before)
     for number, argument in asked("--set"):
         path = argument.partition("=")[0]
-        if not path.startswith(SYSTEM.other) and not _is_of(path, absent):
+        if not path.startswith(SYSTEM.other) and not _is_of(path, unmade):
             attempt(number, _set, tree, argument, number)
     if problems:
         raise ConfigError(problems)

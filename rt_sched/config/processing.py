@@ -151,7 +151,7 @@ def _with_settings(base: ProcessingElement, table: Table) -> ProcessingElement:
     scheduling, cluster_size = _read_scheduling(base, table)
     slices_node, table_node = table.get("slices"), table.get("table")
     slices = () if slices_node is None else _read_slices(slices_node, table.problems)
-    cycle_ns, entries = (0, ()) if table_node is None else _read_table(table_node, table.problems)
+    cycle_ns, entries = (0, ()) if table_node is None else _read_table(table_node, base.cores, table.problems)
     _check_policy(base, policy, table)
     points, frequency_hz = _read_frequencies(base, table)
     switch_cost, migration_cost = table.read("switch_cost"), table.read("migration_cost")
@@ -217,7 +217,7 @@ def _check_policy(base: ProcessingElement, policy: Policy, table: Table) -> None
             table.refuse(key, f"{key!r} belongs to policy: {owner.value}")
         elif table.get(key) is None:
             table.problems.add(table.node, f"policy: {owner.value} needs the key {key!r}, such as {example}")
-        if policy is owner and base.cores > 1:
+        if policy is owner is Policy.TIME_SLICED and base.cores > 1:
             table.problems.add(
                 table.place("policy"),
                 f"policy: {owner.value} schedules one core, this element has {base.cores}; write one element per core",
@@ -240,7 +240,8 @@ def _read_slices(node: Node, problems: Problems) -> tuple[TimeSlice, ...]:
     return tuple(slices)
 
 
-def _read_table(node: Node, problems: Problems) -> tuple[int, tuple[TableEntry, ...]]:
+def _read_table(node: Node, cores: int, problems: Problems) -> tuple[int, tuple[TableEntry, ...]]:
+    """An entry is for the core of its task, so those of several cores may overlap."""
     table = Table(node, _TABLE, problems)
     cycle: int | None = table.read("cycle")
     entries_node = table.get("entries")
@@ -251,7 +252,7 @@ def _read_table(node: Node, problems: Problems) -> tuple[int, tuple[TableEntry, 
         length: int | None = row.read("length")
         entry = TableEntry(row.read("at"), length or 1, row.read("task"))
         if row.get("at") is not None and length is not None:
-            if entry.start_ns < end_ns:
+            if cores == 1 and entry.start_ns < end_ns:
                 problems.add(
                     item, f"begins at {format_ns(entry.start_ns)}, before the entry above ends at {format_ns(end_ns)}"
                 )

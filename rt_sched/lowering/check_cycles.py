@@ -18,7 +18,8 @@ def check_cycles(system: model.System, plan: model.Plan) -> list[str]:
         if element.policy is model.Policy.TIME_SLICED:
             problems += _check_slices(processor.name, element, here)
         elif element.policy is model.Policy.TABLE:
-            problems += _check_table(processor.name, element, here)
+            of_element = {p.task for p in plan.placements if _same_element(plan.processors[p.processor], processor)}
+            problems += _check_table(processor.name, element, here, of_element)
     return problems
 
 
@@ -39,10 +40,17 @@ def _check_slices(name: str, element: model.ProcessingElement, here: list[str]) 
     return problems
 
 
-def _check_table(name: str, element: model.ProcessingElement, here: list[str]) -> list[str]:
+def _same_element(one: model.Processor, other: model.Processor) -> bool:
+    return (one.device, one.pe) == (other.device, other.pe)
+
+
+def _check_table(name: str, element: model.ProcessingElement, here: list[str], of_element: set[str]) -> list[str]:
+    """An entry is for the core of its task, one of those `here`; others may be for another core of the element."""
     problems = []
     end_ns = 0
     for number, entry in enumerate(element.table):
+        if entry.task in of_element and entry.task not in here:
+            continue
         if entry.length_ns < 1 or entry.start_ns < end_ns:
             problems.append(f"processor {name}: table entry {number} begins before entry {number - 1} has ended")
         end_ns = max(end_ns, entry.start_ns + entry.length_ns)

@@ -41,16 +41,16 @@ def _task(load: ProcessorLoad, task: LoadTask) -> Found:
     entries = entries_of(load, task)
     if not sum(entries.usable_ns):
         return Found(None, f"no entry of the table leaves {task.name} time beside the switch")
-    rate = sum((stream.rate for stream in task.streams), Fraction(0))
-    rate = rate if task.rate_hz is None else task.rate_hz / NS_PER_S
+    known = _known_phase(load, task)
+    rate_hz = task.rate_hz if known is None else known[0]
+    rate = sum((stream.rate for stream in task.streams), Fraction(0)) if rate_hz is None else rate_hz / NS_PER_S
     if rate > entries.jobs_per_ns(task.wcet_ns):
         return Found(None, f"jobs of {task.name} arrive faster than its entries serve them")
-    if task.offset_ns is not None and task.rate_hz is not None:
-        served = worst_of_known_phase(
-            entries, task.wcet_ns, load.row.switch_ns, task.rate_hz, task.offset_ns, task.release_jitter_ns
-        )
+    if known is not None:
+        rate_hz, offset_ns, late_ns = known
+        served = worst_of_known_phase(entries, task.wcet_ns, load.row.switch_ns, rate_hz, offset_ns, late_ns)
         if served is not None:
-            return Found(_bound_of_known_phase(load, task, served))
+            return Found(_bound_of_known_phase(load, task, served, late_ns))
     worst = Found(None)
     for own in range(len(task.streams)):
         for phase in range(len(entries.starts_ns)):
@@ -60,6 +60,21 @@ def _task(load: ProcessorLoad, task: LoadTask) -> Found:
             if worst.bound is None or bound.value_ns > worst.bound.value_ns:
                 worst = Found(bound)
     return worst
+
+
+def _known_phase(load: ProcessorLoad, task: LoadTask) -> tuple[Fraction, int, int] | None:
+    """Rate, offset of the earliest arrivals and largest delay from there to the release, on the clock of the table.
+
+    Messages have them, too, where all of them go back to jobs that this clock makes arrive.
+    """
+    if task.offset_ns is not None and task.rate_hz is not None:
+        return task.rate_hz, task.offset_ns, task.release_jitter_ns
+    if len(task.streams) != 1:
+        return None
+    stream, phase = task.streams[0], task.streams[0].phase
+    if phase is None or phase.rate_hz is None or phase.origin != f"clock {load.processor.device}":
+        return None
+    return phase.rate_hz, phase.offset_ns, stream.jitter_ns + task.release_jitter_ns
 
 
 def _backlog(load: ProcessorLoad, task: LoadTask, entries: Entries, own: int, phase: int) -> Bound | None:
@@ -116,18 +131,20 @@ def _bound(load: ProcessorLoad, task: LoadTask, done_ns: int, arrival_ns: int, u
     return Bound(done_ns - arrival_ns, terms, NAME, SOURCE, False, job, done_ns)
 
 
-def _bound_of_known_phase(load: ProcessorLoad, task: LoadTask, served: ServedJob) -> Bound:
-    """Its `job` counts from the first of the run. Attained unless something may be left out of that run."""
+def _bound_of_known_phase(load: ProcessorLoad, task: LoadTask, served: ServedJob, late_ns: int) -> Bound:
+    """Its `job` counts from the first of the run. It is released `late_ns` after the earliest arrival, from which the
+    response counts. Attained by timed tasks unless something may be left out of that run.
+    """
     overhead_ns = served.used * load.row.switch_ns
-    waited_ns = served.response_ns - task.release_jitter_ns - task.wcet_ns - overhead_ns
+    waited_ns = served.response_ns - late_ns - task.wcet_ns - overhead_ns
     parts = (
         (TermKind.OWN_EXECUTION, task.wcet_ns, task.name),
         (TermKind.OVERHEAD, overhead_ns, f"{served.used} entries" if served.used > 1 else "one entry"),
         (TermKind.SUPPLY, waited_ns, "waiting for the entries of this job and those before"),
-        (TermKind.RELEASE_JITTER, task.release_jitter_ns, None),
+        (TermKind.RELEASE_JITTER, late_ns, None),
     )
     terms = tuple(Term(kind, value_ns, by) for kind, value_ns, by in parts if value_ns)
-    happens = not (load.row.switch_ns or load.switches_mode or task.sheds or task.enforced)
+    happens = not (task.message_activated or load.row.switch_ns or load.switches_mode or task.sheds or task.enforced)
     return Bound(served.response_ns, terms, NAME, SOURCE, happens, served.job, served.response_ns)
 
 

@@ -1,0 +1,1 @@
+"""Static time-triggered tables: what `table` elements start when, over one hyperperiod."""
