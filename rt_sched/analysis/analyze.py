@@ -10,6 +10,8 @@ from rt_sched import model
 from rt_sched.analysis.assumptions import assumptions_of
 from rt_sched.analysis.chains.bounds import chain_results
 from rt_sched.analysis.chains.disparity import disparity_results
+from rt_sched.analysis.contended import softened
+from rt_sched.analysis.loads.contention import is_stretched, without_contention
 from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.lost_work import lost_work
@@ -29,6 +31,7 @@ from rt_sched.analysis.system.witness import find_witnesses
 from rt_sched.analysis.theory.fixed_points import exact_sum
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.lowering import check_plan
+from rt_sched.lowering.routes import routed
 
 
 def analyze(system: model.System, plan: model.Plan, *, methods: Sequence[str] | None = None) -> AnalysisReport:
@@ -47,7 +50,11 @@ def analyze(system: model.System, plan: model.Plan, *, methods: Sequence[str] | 
     chosen = chosen_methods(methods)
     modes = tuple(analyze_mode(mode, chosen) for mode in mode_loads(system, plan))
     verdict = worst_verdict([mode.verdict for mode in modes])
-    return AnalysisReport(system.name, plan.policy, verdict, modes, assumptions_of(system))
+    if verdict is Verdict.UNSCHEDULABLE and is_stretched(system, plan):
+        alone = without_contention(system)
+        modes = softened(modes, [analyze_mode(mode, chosen) for mode in mode_loads(alone, plan)])
+        verdict = worst_verdict([mode.verdict for mode in modes])
+    return AnalysisReport(system.name, plan.policy, verdict, modes, assumptions_of(routed(system, plan)))
 
 
 def chosen_methods(names: Sequence[str] | None) -> tuple[Method, ...]:

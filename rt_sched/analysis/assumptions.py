@@ -20,6 +20,10 @@ from rt_sched.model import (
 )
 
 
+_EXECUTION = "no job executes longer than its declared worst case"
+_CONTENTION = ", times the declared factors of the other elements of its device while those work"
+
+
 def assumptions_of(system: System) -> tuple[Assumption, ...]:
     """The assumptions that the bounds of `system` rest on; those that nothing rests on are left out."""
     enforcing = (OverrunAction.ABORT, OverrunAction.THROTTLE, OverrunAction.FAIL_OVER)
@@ -28,7 +32,7 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
     rows = (
         (
             "execution",
-            "no job executes longer than its declared worst case",
+            _EXECUTION + (_CONTENTION if any(device.contention for device in system.devices) else ""),
             "executed time of every job",
             [t for t in system.tasks if t not in enforced],
         ),

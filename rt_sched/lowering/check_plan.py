@@ -6,9 +6,11 @@ from collections import Counter
 
 from rt_sched import model
 from rt_sched.lowering.check_cycles import check_cycles
+from rt_sched.lowering.check_memory import check_memory
 from rt_sched.lowering.check_sharing import check_sharing
 from rt_sched.lowering.lower import input_role
 from rt_sched.lowering.machine_input import Role
+from rt_sched.lowering.routes import check_routes
 
 #: Elements with these policies cannot be planned otherwise.
 _FIXED = (model.Policy.FIFO, model.Policy.TIME_SLICED, model.Policy.TABLE)
@@ -25,6 +27,8 @@ def check_plan(system: model.System, plan: model.Plan) -> list[str]:
     if not problems:
         problems += check_cycles(system, plan)
         problems += check_sharing(system, plan)
+        problems += check_memory(system, plan)
+        problems += check_routes(system, plan)
     problems += _check_activations(system)
     return problems
 

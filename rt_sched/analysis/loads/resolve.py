@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from rt_sched import model
+from rt_sched.analysis.loads.contention import stretched
 from rt_sched.analysis.loads.frequencies import at_frequencies_of
 from rt_sched.analysis.loads.load import Blocking, LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.loads.locking import LockTerms, at_a_stretch, lock_terms
@@ -103,11 +104,15 @@ def _mode_load(
 
 
 def setups_of(system: model.System, plan: model.Plan) -> tuple[Setup, Setup]:
-    """What the machine would run when all jobs need their worst case, and their best; no clock is off."""
+    """What the machine would run when all jobs need their worst case, contention included, and their best.
+
+    No clock is off.
+    """
     system = with_exact_clocks(system)
     none = np.zeros(0, np.int64)
     samples = SampleTable(none.astype(np.int32), none, none, none, none.astype(np.int8))
     longest = lower(system, plan, samples, horizon_ns=1, execution=Execution.WCET).setup
+    longest = stretched(system, plan, longest)
     return longest, lower(system, plan, samples, horizon_ns=1, execution=Execution.BCET).setup
 
 
