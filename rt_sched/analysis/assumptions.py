@@ -19,7 +19,6 @@ from rt_sched.model import (
     Task,
 )
 
-
 _EXECUTION = "no job executes longer than its declared worst case"
 _CONTENTION = ", times the declared factors of the other elements of its device while those work"
 
