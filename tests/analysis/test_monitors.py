@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,63 @@ def test_a_run_that_breaks_one_assumption_trips_its_monitor_alone(assumption: st
     deviation = first.first[0]
     less, more = deviation.value < deviation.limit, deviation.value > deviation.limit
     assert (less, more) == ((True, False) if first.relation == "at least" else (False, True))
+
+
+def paired(lag_ns: int = 0, *, tolerance_ns: int = 8, depth: int = 4, latency_ns: int = 4) -> model.System:
+    """A task that pairs two sensors of one rate, the second of which captures `lag_ns` behind the first."""
+    made = chain_system([Node("fuse", 5, None, "cam")], ("cam", "fuse"), sensors=(CAMERA,))
+    (task,) = made.tasks
+    edge = model.Edge(model.EdgeKind.QUEUE, depth)
+    inputs = tuple(replace(task.inputs[0], name=name, source=name, edge=edge) for name in ("cam", "radar"))
+    radar = replace(CAMERA, name="radar", offset_ns=CAMERA.offset_ns + lag_ns, latency_ns=latency_ns)
+    fuse = replace(task, activation=model.OnMessage(model.Join.ALL, None, tolerance_ns), inputs=inputs)
+    return replace(made, tasks=(fuse,), sensors=(CAMERA, radar))
+
+
+#: Declared, and a run of what breaks just that one assumption of it.
+BROKEN_BESIDE: dict[str, tuple[model.System, model.System]] = {
+    "partners": (paired(), paired(20)),
+    "queues": (paired(depth=1), paired(depth=1, latency_ns=250)),
+    "max_separation": (
+        with_task("event", activation=model.Sporadic(300, 350)),
+        with_task("event", activation=model.Sporadic(300, 400)),
+    ),
+}
+
+
+@pytest.mark.parametrize("assumption", list(BROKEN_BESIDE))
+def test_what_only_some_systems_assume_is_watched_there(assumption: str) -> None:
+    system, breaking = BROKEN_BESIDE[assumption]
+    assert assumption in {one.key for one in assumptions_of(system)}
+    for seed in range(3):
+        kept = {one.key: one for one in monitor(mode_of(system), run(system, seed))}
+        assert kept[assumption].checked > 5
+        assert all(one.holds for one in kept.values())
+        broken = {one.key for one in monitor(mode_of(system), run(breaking, seed)) if not one.holds}
+        # The latency that lets a queue run full is told as well, and so are those whose partners it loses.
+        assert broken - ({"sensor_latency", "partners"} if assumption == "queues" else set()) == {assumption}
+
+
+def test_messages_that_all_lack_a_partner_are_noticed_although_no_job_completes() -> None:
+    system, breaking = BROKEN_BESIDE["partners"]
+    trace = run(breaking)
+    assert len(trace.jobs) == 0
+    assert not next(one for one in monitor(mode_of(system), trace) if one.key == "partners").holds
+
+
+def test_messages_without_a_partner_are_named() -> None:
+    system, breaking = BROKEN_BESIDE["partners"]
+    found = next(one for one in monitor(mode_of(system), run(breaking)) if one.key == "partners")
+    assert (found.unit, found.first[0].value, found.first[0].limit) == ("messages", 1, 0)
+    assert {one.who for one in found.first} <= {"fuse.cam", "fuse.radar"}
+
+
+def test_every_assumption_that_the_page_on_bounds_lists_is_broken_here_on_purpose() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "concepts" / "bounds.md").read_text(encoding="utf-8")
+    rows = page.split("| assumption | monitor |")[1].split("\n\n")[0].splitlines()
+    listed = {row.split("`")[1] for row in rows if row.startswith("| `")}
+    # That of outputs is broken by hand below, as only stages publish nothing.
+    assert listed == {*BROKEN, *BROKEN_BESIDE, "outputs"}
 
 
 def changed(trace: Trace, table: str, column: str, row: int, value: int) -> Trace:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rt_sched.analysis.analyze import analyze
 from rt_sched.analysis.result import Verdict
 from rt_sched.analysis.theory.tables import Entries, worst_of_known_phase
-from rt_sched.model import Periodic, Plan, Policy, System, TableEntry
+from rt_sched.model import DeviceClock, Periodic, Plan, Policy, System, TableEntry
 
 EXAMPLES = settings(max_examples=120, deadline=None)
 
@@ -112,3 +112,51 @@ def test_jobs_that_entries_just_keep_up_with_have_a_bound_although_they_never_ca
     result = analyze(faster, plan).task("x")
     assert result.bound is None
     assert "jobs of x arrive faster than its entries serve them" in result.reason
+
+
+def _with_drift(system: System, drift_ppm: int) -> System:
+    (device,) = system.devices
+    return replace(system, devices=(replace(device, clock=DeviceClock(drift_ppm=Fraction(drift_ppm))),))
+
+
+def test_a_clock_that_drifts_passes_through_all_phases_of_a_table() -> None:
+    system, plan = _on_a_table(Fraction(40), 2, 3)
+    assert bound(system, plan, "x") == 3
+    # Too slow by a thousandth the task meets all phases of the cycle within 1001 jobs, which are followed.
+    slow = _with_drift(system, -1000)
+    seen = worst(jobs_of(slow, plan, 50_000), "x")
+    assert (bound(slow, plan, "x"), seen) == (15, 15)
+    # By a millionth no run of this length shows more than a little, yet the bound is that of any phase.
+    crawling = _with_drift(system, -1)
+    assert bound(crawling, plan, "x") == 15
+    assert worst(jobs_of(crawling, plan, 50_000), "x") < 15
+
+
+def test_a_fast_clock_asks_for_more_than_a_full_table_has() -> None:
+    cpu = element(policy=Policy.TABLE, table=(TableEntry(2, 4, "x"),), table_cycle_ns=10)
+    system, plan = planned([cpu], [task("x", 4, 10, activation=Periodic(Fraction(10**8)))])
+    assert bound(system, plan, "x") == 6
+    result = analyze(_with_drift(system, 100_000), plan).task("x")
+    assert (result.bound, result.verdict) == (None, Verdict.UNSCHEDULABLE)
+    result = analyze(_with_drift(system, 1), plan).task("x")
+    assert (result.bound, result.verdict) == (None, Verdict.INCONCLUSIVE)
+    assert "jobs of x arrive faster than its entries serve them" in result.reason
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    drift=st.sampled_from([-30_000, -7000, -1, 1, 333, 25_000]),
+    period=st.sampled_from([20, 30, 40, 50]),
+    offset=st.integers(0, 20),
+    wcet=st.integers(1, 5),
+    jitter=st.integers(0, 12),
+)
+def test_no_run_on_a_drifting_clock_exceeds_its_bound(
+    drift: int, period: int, offset: int, wcet: int, jitter: int
+) -> None:
+    system, plan = _on_a_table(Fraction(period), offset, wcet, jitter, 1000)
+    system = _with_drift(system, drift)
+    found = bound(system, plan, "x")
+    seen = worst(jobs_of(system, plan, 20_000, jitters={"x": [jitter] * 1200}), "x")
+    assert found is None or seen <= found
+    assert found is not None or drift > 0 or wcet == 5
