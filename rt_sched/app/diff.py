@@ -56,7 +56,7 @@ def difference(request: DiffRequest) -> Row:
     before, after, notes = _same_scope(before, after)
     changes, renames = input_changes(before.inputs, after.inputs) if _alike(before, after) else ([], Renames())
     if not _alike(before, after):
-        kinds_said = f"a {before.kind.value} and a {after.kind.value}"
+        kinds_said = f"{before.kind.value} and {after.kind.value}"
         notes.append(f"{kinds_said} say different things of the system, so only what both came to is compared")
     moved = movements(before.items, after.items, lambda item: _under_new_name(item, renames))
     old_names = {part: {new: old for old, new in names.items()} for part, names in renames.by_part.items()}
@@ -107,9 +107,9 @@ def _check_comparable(request: DiffRequest, kinds: Sequence[SideKind]) -> None:
             raise AnalysisNotApplicable("--system names the system of two plan files; these bring their own")
         return
     raise AnalysisNotApplicable(
-        f"{request.before} is a {one.value}, and {request.after} is a {other.value}; what can be compared: two of a "
-        "system file, an analysis document (analyze --json) and a schedulability report; two plan files; two runs "
-        "(run folder or summary.json)"
+        f"{request.before} is {one.value}, and {request.after} is {other.value}; what can be compared: any two of "
+        "system files, analysis documents (analyze --json) and schedulability reports (report.json); two plan files; "
+        "two runs (run folder or summary.json)"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -21,11 +22,11 @@ Row = dict[str, Any]
 class SideKind(str, Enum):
     """What one side of a comparison is."""
 
-    SYSTEM = "system file"
-    PLAN = "plan file"
-    ANALYSIS = "analysis document"
-    REPORT = "schedulability report"
-    RUN = "run"
+    SYSTEM = "a system file"
+    PLAN = "a plan file"
+    ANALYSIS = "an analysis document"
+    REPORT = "a schedulability report"
+    RUN = "a run"
 
 
 #: Schemas by the part before their version.
@@ -59,9 +60,18 @@ def kind_of(argument: str) -> tuple[SideKind, Path]:
         if not (path / "summary.json").exists():
             raise DataError(f"{path}: is a folder without summary.json; give a run folder")
         return SideKind.RUN, path / "summary.json"
-    if path.suffix == ".json":
+    if path.suffix == ".json" or _begins_as_json(path):
         return _kind_of_document(read_document(path), path), path
     return _kind_of_yaml(path), path
+
+
+def _begins_as_json(path: Path) -> bool:
+    """Whether a file begins as the documents do that commands print; system files in flow style have no such key."""
+    try:
+        with path.open("rb") as stream:
+            return re.match(rb"\s*\{\s*\"schema\"\s*:", stream.read(256)) is not None
+    except OSError:
+        return False
 
 
 def _kind_of_document(document: Mapping[str, Any], path: Path) -> SideKind:

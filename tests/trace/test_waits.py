@@ -6,16 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from checked_systems import SYSTEMS, job_of, traced
+from checked_systems import SYSTEMS, job_of, one, periodic, task, traced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_systems import ALL_FEATURES, random_system
 
+from rt_sched.lowering.machine_input import DeadlineAction, MachineInput, ModeChangeRow
 from rt_sched.sim import Simulation
 from rt_sched.trace import Trace
 from rt_sched.trace.chains import measure_chain
 from rt_sched.trace.job_names import message_name
 from rt_sched.trace.waits import FateKind, Part, PartKind, Schedule, job_parts, journey
+from rt_sched.trace.waits.endings import ending
 
 #: Parts in which a job has a core.
 ON_CORE = (PartKind.EXECUTION, PartKind.SWITCH, PartKind.SPIN)
@@ -164,6 +166,31 @@ def test_an_earlier_job_is_waited_for_to_its_end() -> None:
     trace = traced("throttle")
     parts = job_parts(Schedule(trace), job_of(trace, "served", 2))
     assert [in_words(trace, part) for part in parts] == ["earlier_job 36 served#1 before"]
+
+
+def test_why_jobs_ended() -> None:
+    given = MachineInput(
+        processors=one(),
+        sensors=(),
+        tasks=(
+            task("late", 9, (0,), deadline_ns=7, deadline_action=DeadlineAction.ABORT),
+            task("next", 9, (0, 10, 20), deadline_ns=12, deadline_action=DeadlineAction.SKIP_NEXT, level=1),
+            periodic("day", 3, 30, level=2),
+        ),
+        edges=(),
+        horizon_ns=60,
+        mode_changes=(ModeChangeRow(31, removed=(2,)),),
+    )
+    simulation = Simulation(given)
+    simulation.run()
+    trace = simulation.trace()
+    schedule = Schedule(trace)
+    assert [ending(schedule, job_of(trace, *job)) for job in (("late",), ("next", 0), ("next", 2), ("day", 1))] == [
+        "its deadline passed",
+        None,
+        "an earlier job of its task had overrun or was late",
+        "a change of mode removed its task",
+    ]
 
 
 def test_a_frame_that_a_newer_one_replaced_is_followed_by_the_newer_one() -> None:
