@@ -147,12 +147,14 @@ class ProcessorLoad:
     """A processor and its tasks by level.
 
     `graph`: the graph that all its tasks belong to, maybe with those of other processors, or why there is none.
+    `one_clock`: whether all clocks of the system show the same time.
     """
 
     processor: Processor
     row: ProcessorRow
     tasks: tuple[LoadTask, ...]
     graph: TaskGraph | str = "its tasks are not known to be one graph"
+    one_clock: bool = False
 
     @property
     def policy(self) -> Policy:

@@ -123,6 +123,7 @@ def loads_of(
     executed = {index: _longest_executed_ns(row) for index, row in enumerate(setup.tasks) if active[index]}
     locks = lock_terms(setup, active, executed)
     loads = []
+    one_clock = all(device.clock == model.DeviceClock() for device in system.devices)
     for number, row in enumerate(setup.processors):
         tasks = sorted(
             (
@@ -136,7 +137,7 @@ def loads_of(
             ),
             key=lambda task: (task.level, task.index),
         )
-        loads.append(ProcessorLoad(plan.processors[number], row, tuple(tasks)))
+        loads.append(ProcessorLoad(plan.processors[number], row, tuple(tasks), one_clock=one_clock))
     return ModeLoad(name, system, plan, setup, active, tuple(loads))
 
 

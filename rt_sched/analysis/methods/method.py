@@ -17,12 +17,15 @@ class Found:
 
     `unbounded`: the reason is a proof that no bound exists for some legal run, not a limit of the method.
     `since_source_ns`: a bound on the time from the arrival of what sets off the graph of the task until the job ends.
+    `ends_ns`: least and largest time from the earliest arrival of a job, the least delay behind its grid, to its end,
+    where its arrivals have one grid; the job with the longest response has seldom arrived latest.
     """
 
     bound: Bound | None
     reason: str = ""
     unbounded: bool = False
     since_source_ns: int | None = None
+    ends_ns: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

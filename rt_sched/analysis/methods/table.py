@@ -15,7 +15,13 @@ from rt_sched.analysis.methods.method import (
     refusal_by,
 )
 from rt_sched.analysis.result import Bound, Term, TermKind
-from rt_sched.analysis.theory.tables import MOST_JOBS, Entries, ServedJob, worst_of_known_phase
+from rt_sched.analysis.theory.tables import (
+    MOST_JOBS,
+    Entries,
+    ServedJob,
+    earliest_of_known_phase,
+    worst_of_known_phase,
+)
 from rt_sched.model import Policy
 from rt_sched.units import NS_PER_S
 
@@ -50,7 +56,9 @@ def _task(load: ProcessorLoad, task: LoadTask) -> Found:
         rate_hz, offset_ns, late_ns = known
         served = worst_of_known_phase(entries, task.wcet_ns, load.row.switch_ns, rate_hz, offset_ns, late_ns)
         if served is not None:
-            return Found(_bound_of_known_phase(load, task, served, late_ns))
+            least_ns = earliest_of_known_phase(entries, task.bcet_ns, load.row.switch_ns, rate_hz, offset_ns)
+            attained = _bound_of_known_phase(load, task, served, late_ns)
+            return Found(attained, ends_ns=(least_ns, attained.value_ns))
     worst = Found(None)
     for own in range(len(task.streams)):
         for phase in range(len(entries.starts_ns)):
@@ -65,14 +73,16 @@ def _task(load: ProcessorLoad, task: LoadTask) -> Found:
 def _known_phase(load: ProcessorLoad, task: LoadTask) -> tuple[Fraction, int, int] | None:
     """Rate, offset of the earliest arrivals and largest delay from there to the release, on the clock of the table.
 
-    Messages have them, too, where all of them go back to jobs that this clock makes arrive.
+    Messages have them, too, where all go back to jobs that this clock, or one that shows the same, makes arrive.
     """
     if task.offset_ns is not None and task.rate_hz is not None:
         return task.rate_hz, task.offset_ns, task.release_jitter_ns
     if len(task.streams) != 1:
         return None
     stream, phase = task.streams[0], task.streams[0].phase
-    if phase is None or phase.rate_hz is None or phase.origin != f"clock {load.processor.device}":
+    if phase is None or phase.rate_hz is None:
+        return None
+    if phase.origin != f"clock {load.processor.device}" and not (load.one_clock and phase.origin.startswith("clock ")):
         return None
     return phase.rate_hz, phase.offset_ns, stream.jitter_ns + task.release_jitter_ns
 

@@ -44,8 +44,9 @@ class TaskBound:
 
     `streams`: its arrivals, with their delay behind the instants of sensor or clock; () when they have no bound.
     `refusals`: methods for its processor that do not apply. `unbounded`: no bound exists. `lost`: arrivals of it, or of
-    another task of its processor, have no bound. `since_source_ns`: as `Found` has it; `latest_ns`: that, from the
-    instants of sensor or clock on.
+    another task of its processor, have no bound. `since_source_ns`, `ends_ns`: as `Found` has them;
+    `latest_ns`: the latest end by either, from the instants of sensor or clock on. `of_one_source`: whether each job is
+    known to go back to one job or sample of what sets off its graph.
     """
 
     task: LoadTask
@@ -57,6 +58,8 @@ class TaskBound:
     lost: bool = False
     since_source_ns: int | None = None
     latest_ns: int | None = None
+    ends_ns: tuple[int, int] | None = None
+    of_one_source: bool = False
 
 
 #: Bounds of processors that were met before, by their load and arrivals; for one and the same methods.
@@ -119,10 +122,18 @@ def _settled_bounds(mode: ModeLoad, methods: Sequence[Method], memory: Known) ->
             if key not in memory:
                 memory[key] = processor_bounds(load, methods, arrivals)
             for kept in memory[key]:
-                one = replace(kept, latest_ns=latest_end_ns(shape, kept.since_source_ns, arrivals))
+                one = _with_latest_end(mode, kept, latest_end_ns(shape, kept.since_source_ns, arrivals))
                 found[one.task.index] = one
                 outputs[one.task.index] = _output(mode, one, arrivals[one.task.index])
     return {index: replace(one, bound=None, reason=_UNSETTLED) for index, one in found.items()}
+
+
+def _with_latest_end(mode: ModeLoad, one: TaskBound, in_graph_ns: int | None) -> TaskBound:
+    """The bound with the latest end of a job; under LET its end is not when it publishes."""
+    ends_ns = [] if in_graph_ns is None else [in_graph_ns]
+    if one.ends_ns is not None and len(one.streams) == 1 and not mode.setup.tasks[one.task.index].let:
+        ends_ns.append(one.streams[0].best_ns + one.ends_ns[1])
+    return replace(one, latest_ns=min(ends_ns, default=None), of_one_source=in_graph_ns is not None)
 
 
 def _runs_away(streams: Streams) -> bool:
@@ -164,6 +175,7 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
     refusals: list[Refusal] = []
     best: dict[int, Found] = {}
     since_source_ns: dict[int, int] = {}
+    ends_ns: dict[int, tuple[int, int]] = {}
     for method in () if lost else methods:
         if load.policy not in method.policies or not present.tasks:
             continue
@@ -175,6 +187,8 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
             best[task.index] = _better(best.get(task.index), one)
             if one.since_source_ns is not None:
                 since_source_ns[task.index] = one.since_source_ns
+            if one.ends_ns is not None:
+                ends_ns[task.index] = _within(one.ends_ns, ends_ns.get(task.index, one.ends_ns))
     advised = with_ways_out(present, refusals, METHODS)
     nothing = Found(None, lost[0] if lost else _why_nothing(load, advised))
     results = []
@@ -183,8 +197,16 @@ def processor_bounds(load: ProcessorLoad, methods: Sequence[Method], arrivals: d
         streams = arrivals[task.index]
         known = () if isinstance(streams, str) else streams
         since_ns = since_source_ns.get(task.index)
-        results.append(TaskBound(task, one.bound, one.reason, known, advised, one.unbounded, bool(lost), since_ns))
+        ends = ends_ns.get(task.index)
+        results.append(
+            TaskBound(task, one.bound, one.reason, known, advised, one.unbounded, bool(lost), since_ns, ends_ns=ends)
+        )
     return results
+
+
+def _within(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """What two methods say together of the earliest and the latest end."""
+    return max(one[0], other[0]), min(one[1], other[1])
 
 
 def _better(old: Found | None, new: Found) -> Found:
@@ -226,5 +248,7 @@ def _output(mode: ModeLoad, one: TaskBound, arrivals: Streams) -> Streams:
         return f"no bound on {one.task.name}"
     if one.latest_ns is not None and len(one.streams) == 1:
         (stream,) = one.streams
-        return (stream.delayed(one.task.bcet_ns, min(one.bound.value_ns, one.latest_ns - stream.worst_ns)),)
+        least_ns = one.task.bcet_ns if one.ends_ns is None else one.ends_ns[0]
+        worst_ns = min(stream.worst_ns + one.bound.value_ns, one.latest_ns)
+        return (replace(stream, best_ns=stream.best_ns + least_ns, worst_ns=worst_ns),)
     return tuple(stream.delayed(one.task.bcet_ns, one.bound.value_ns) for stream in one.streams)

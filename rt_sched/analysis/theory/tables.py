@@ -67,6 +67,21 @@ class ServedJob:
         return self.done_ns - self.arrival_ns
 
 
+def earliest_of_known_phase(entries: Entries, work_ns: int, switch_ns: int, rate_hz: Fraction, offset_ns: int) -> int:
+    """The least time from offset + floor(k / rate), where no job k is released earlier, to the end of job k.
+
+    None needs less than `work_ns`. As if no other job were there, and instants count from a cycle.
+    """
+    period = NS_PER_S / rate_hz
+    least_ns: int | None = None
+    for job in range(min(MOST_JOBS, int(lcm(period.numerator, entries.cycle_ns) / period))):
+        arrival_ns = offset_ns + int(job * period)
+        last, left_ns, _ = entries.serve(entries.first_from(arrival_ns), work_ns)
+        response_ns = entries.start_ns(last) + switch_ns + left_ns - arrival_ns
+        least_ns = response_ns if least_ns is None else min(least_ns, response_ns)
+    return work_ns if least_ns is None else least_ns
+
+
 def worst_of_known_phase(
     entries: Entries, work_ns: int, switch_ns: int, rate_hz: Fraction, offset_ns: int, jitter_ns: int
 ) -> ServedJob | None:
