@@ -119,7 +119,7 @@ class Walk:
                 now.terms += self._partners(index, now)
             else:
                 now.repeats = now.repeats or self._has_other_activations(number, edge)
-            now.terms.append(self._within_graph(index, self._delays.response(index, number), now))
+            now.terms.append(self._until_end(index, self._delays.response(index, number), now))
         segments.append(now.ended(now.terms))
         return segments
 
@@ -160,17 +160,17 @@ class Walk:
         """How long a message may wait for those that it is paired with."""
         streams = self._bounds[index].streams
         row = self._rows[index]
-        of_one_source = self._bounds[index].latest_ns is not None
-        if len(streams) != 1 or not (streams[0].stamped or of_one_source):
+        if len(streams) != 1 or not (streams[0].stamped or self._bounds[index].of_one_source):
             raise Unbounded(f"task {row.name}: how long its inputs wait for each other is not known")
         latest_ns = streams[0].worst_ns + streams[0].stamp_lag_ns
         waited_ns = latest_ns - now.least_ns - sum_of(now.terms)
         return [Term(TermKind.PARTNER, waited_ns, row.name)] if waited_ns > 0 else []
 
-    def _within_graph(self, index: int, response: Term, now: _Open) -> Term:
-        """A response, or less where the graph of the task ends earlier: by how much later than all before it ends.
+    def _until_end(self, index: int, response: Term, now: _Open) -> Term:
+        """A response, or less where the latest end of the task is known: by how much later than all before it that is.
 
-        What delays one task of a graph does not delay the next ones once more.
+        What delays one task of a graph does not delay the next ones once more, and the job with the longest response
+        has seldom arrived latest.
         """
         one = self._bounds[index]
         if one.latest_ns is None or len(one.streams) != 1 or now.queued:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rt_sched.analysis.batch import Status, fp_response_times
+from collections.abc import Sequence
+
+from rt_sched.analysis.batch import BatchResult, Status, fp_response_times
 from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
@@ -39,17 +41,16 @@ SOURCE = (
 def _respond(load: ProcessorLoad) -> list[Found]:
     rows = rows_of(load)
     regions = longest_lower_regions_ns(load)
-    result = fp_response_times(
-        [[row.task.cost_ns for row in rows]],
-        [[row.stream.period_ns for row in rows]],
-        [[row.task.deadline_ns for row in rows]],
-        [[row.jitter_ns for row in rows]],
-        [[_blocked_ns(row) + regions[row.place] for row in rows]],
-        levels=[row.task.level for row in rows],
-        last_region_ns=[[row.task.last_region_ns for row in rows]],
-        release_jitter_ns=[[row.task.release_jitter_ns for row in rows]],
-        details=True,
-    )
+    result = _response_times(rows, regions, [row.task.release_jitter_ns for row in rows])
+    ends_ns: dict[int, tuple[int, int]] = {}
+    if any(row.stream.jitter_ns for row in rows):
+        # As if the grid were the arrivals, and all jitter came after them.
+        ends = _response_times(rows, regions, [row.jitter_ns for row in rows])
+        ends_ns = {
+            row.place: (row.task.bcet_ns, int(ends.response_ns[0, column]))
+            for column, row in enumerate(rows)
+            if len(row.task.streams) == 1 and Status(int(ends.status[0, column])) is Status.OK
+        }
     table = RowTable(rows)
     exact = attained(load) and len({task.level for task in load.tasks}) == len(load.tasks)
     found: dict[int, Found] = {}
@@ -57,11 +58,27 @@ def _respond(load: ProcessorLoad) -> list[Found]:
         status = Status(int(result.status[0, column]))
         if status is Status.OK:
             job, window_ns = int(result.worst_job[0, column]), int(result.worst_window_ns[0, column])
-            one = Found(_bound(load, table, row, job, window_ns, regions[row.place], exact))
+            bound = _bound(load, table, row, job, window_ns, regions[row.place], exact)
+            one = Found(bound, ends_ns=ends_ns.get(row.place))
         else:
             one = why_none(status)
         found[row.place] = worse(found.get(row.place), one)
     return [found[place] for place in range(len(load.tasks))]
+
+
+def _response_times(rows: Sequence[Row], regions: Sequence[int], release_jitter_ns: Sequence[int]) -> BatchResult:
+    """Responses of all rows; `release_jitter_ns`: the part of the jitter that they contain."""
+    return fp_response_times(
+        [[row.task.cost_ns for row in rows]],
+        [[row.stream.period_ns for row in rows]],
+        [[row.task.deadline_ns for row in rows]],
+        [[row.jitter_ns for row in rows]],
+        [[_blocked_ns(row) + regions[row.place] for row in rows]],
+        levels=[row.task.level for row in rows],
+        last_region_ns=[[row.task.last_region_ns for row in rows]],
+        release_jitter_ns=[release_jitter_ns],
+        details=True,
+    )
 
 
 def _blocked_ns(row: Row) -> int:
