@@ -75,6 +75,8 @@ def _read_variant(
         message = f"this variant is no cheaper than the task, which takes {format_ns(before.wcet_ns)} at worst"
         table.problems.add(table.node, f"{message}; lower its wcet, or raise every")
         return None
+    if any(time.wcet_lo_ns is not None for time in times.values()) and node is not None:
+        table.problems.add(node, "wcet_lo is that of the task in all its variants; leave it out")
     by_kind = tuple((kind, time) for kind, time in times.items() if kind is not None)
     return Variant(name, execution, by_kind, parameters, every)
 

@@ -104,7 +104,15 @@ def _speed(system: model.System, device: str) -> Fraction:
 
 
 def _in_variant(task: model.Task, variant: model.Variant) -> model.Task:
-    task = replace(task, execution=variant.execution, execution_by_kind=variant.execution_by_kind)
+    # C_LO is that of the task in all its variants.
+    by_kind = dict(task.execution_by_kind)
+    task = replace(
+        task,
+        execution=_with_low(variant.execution, task.execution),
+        execution_by_kind=tuple(
+            (kind, _with_low(times, by_kind.get(kind, task.execution))) for kind, times in variant.execution_by_kind
+        ),
+    )
     activation = task.activation
     if isinstance(activation, model.Periodic):
         period = NS_PER_S / activation.rate_hz * variant.every
@@ -125,6 +133,11 @@ def _in_variant(task: model.Task, variant: model.Variant) -> model.Task:
             ),
         )
     return task
+
+
+def _with_low(times: model.ExecutionTime, usual: model.ExecutionTime) -> model.ExecutionTime:
+    low_ns = usual.wcet_lo_ns
+    return replace(times, wcet_lo_ns=None if low_ns is None else min(low_ns, times.wcet_ns))
 
 
 def _activating_sensor(

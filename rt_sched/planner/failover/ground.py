@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 
 from rt_sched.analysis.faults.takeovers import Takeovers
@@ -28,7 +29,10 @@ from rt_sched.planner.failover.levels import Levels
 
 
 class Ground:
-    """`plan`: with room between its levels. `modes`, `bounds`: of every mode. `judge`: of takeovers."""
+    """`plan`: with room between its levels. `modes`, `bounds`: of every mode. `judge`: of takeovers.
+
+    `grids`: distance and jitter of the arrivals of every task, None where they are not those of one grid.
+    """
 
     def __init__(self, system: System, plan: Plan, methods: Sequence[Method] = METHODS) -> None:
         self.system = system
@@ -46,6 +50,7 @@ class Ground:
         verdicts = {(name, one.task.name): _verdict(one) for name, all_ in self.bounds.items() for one in all_.values()}
         self.judge = Takeovers(system, self.plan, self.modes, self.bounds, verdicts, methods, known)
         self.residents = self._residents()
+        self.grids = {task.name: self._grid(task.name) for task in system.tasks}
         self.feeders = {task.name: tuple(dict.fromkeys(one.source for one in task.inputs)) for task in system.tasks}
         self.readers: dict[str, list[str]] = {}
         for task in system.tasks:
@@ -76,7 +81,13 @@ class Ground:
                     open_names.append(reader)
         return frozenset(found)
 
-    def grid(self, task: str) -> tuple[int, int] | None:
+    def with_grids(self, grids: Mapping[str, tuple[int, int] | None]) -> Ground:
+        """The same ground with other distances and jitters of arrivals."""
+        other = copy(self)
+        other.grids = dict(grids)
+        return other
+
+    def _grid(self, task: str) -> tuple[int, int] | None:
         """Distance and jitter of the arrivals of a task without losses, in the mode that is worst; None: not known."""
         index = self.index_of[task]
         found = [all_[index].streams for all_ in self.bounds.values() if index in all_]
@@ -112,6 +123,10 @@ class Ground:
     def times_on(self, task: Task, element: ProcessingElement) -> ExecutionTime:
         """The declared execution time on an element of this kind."""
         return dict(task.execution_by_kind).get(element.kind, task.execution)
+
+    def has_time(self, task: Task, how: Task | Variant, element: ProcessingElement) -> bool:
+        """Whether a task, or its variant, has an execution time on an element: for that kind, or that of its own."""
+        return element.kind in dict(how.execution_by_kind) or element.kind is self.elements[task.pe].kind
 
     def _residents(self) -> list[list[LoadTask]]:
         """By processor, every task at home there, as the mode sees it in which it takes longest."""

@@ -49,18 +49,22 @@ class Places:
         """The processors of a device on which a task may stand by.
 
         Where candidates are declared, these; else elements of the kind of its own, at the same frequency unless the
-        times say at which they hold.
+        times say at which they hold. What belongs to a cycle, or holds a resource with a ceiling, stays where it is.
         """
         one = self._ground.tasks[task]
+        home = self._ground.plan.processors[self._ground.home[task]]
+        ceilings = {r.name for r in self._ground.system.resources if r.protocol is Protocol.PRIORITY_CEILING}
+        if home.policy in _WITH_CYCLE or any(section.resource in ceilings for section in one.sections):
+            return
         for number, processor in enumerate(self._ground.plan.processors):
             here = processor.device == device and processor.policy not in _WITH_CYCLE
             if here and self._fits_kind(one, (processor.device, processor.pe)):
                 yield number
 
     def _fits_kind(self, task: Task, place: tuple[str, str]) -> bool:
-        if task.candidates:
-            return place in task.candidates
         own, there = self._ground.elements[task.pe], self._ground.elements[place]
+        if task.candidates:
+            return place in task.candidates and self._ground.has_time(task, task, there)
         same_clock = own.frequency_hz == there.frequency_hz
         return own.kind is there.kind and (same_clock or self._ground.times_on(task, there).frequency_hz is not None)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from rt_sched.analysis.faults.takeover_recovery import sampling_tasks
 from rt_sched.model import Criticality, Placement, Variant
@@ -41,22 +41,27 @@ class Proposal:
 
 
 class Placing:
-    """Places the lost tasks of one set of losses."""
+    """Places the lost tasks of one set of losses. `surely`: nothing is left to an analysis that follows."""
 
-    def __init__(self, ground: Ground, losses: Losses, memory: Memory) -> None:
-        self._ground, self._memory = ground, memory
+    def __init__(self, ground: Ground, losses: Losses, memory: Memory, *, surely: bool = False) -> None:
+        self._ground, self._memory, self._surely = ground, memory, surely
         self._places = Places(ground, losses)
         self.needed, self.welcome = _lost_tasks(ground, self._places)
 
     def propose(self, choices: Choices) -> Proposal:
         """Tasks that lead to the arbiter first, each after what it reads, then the others."""
-        run = _Run(self._ground, self._places, self._memory, choices, self._once_more(choices))
+        once_more = self.once_more(choices)
+        run = _Run(self._ground, self._places, self._memory, choices, once_more, surely=self._surely)
         for task in dict.fromkeys((*choices.first, *self.needed, *self.welcome)):
             if task not in choices.left:
                 run.place(task)
         return Proposal(run.moves, {**choices.left, **run.unplaced})
 
-    def _once_more(self, choices: Choices) -> frozenset[str]:
+    def is_lost(self, task: str) -> bool:
+        """Whether a task is at home on a lost device."""
+        return self._places.is_lost(task)
+
+    def once_more(self, choices: Choices) -> frozenset[str]:
         """Tasks that may arrive once more: what is moved, what puts it together, and what either sets off."""
         heads = [name for name in self.needed if name not in choices.not_again]
         sensors = {
@@ -68,21 +73,33 @@ class Placing:
 
 
 class _Run:
-    """One pass over the lost tasks. `once_more`: those that may have an additional arrival."""
+    """One pass over the lost tasks. `once_more`: tasks that may have an additional arrival."""
 
     def __init__(
-        self, ground: Ground, places: Places, memory: Memory, choices: Choices, once_more: frozenset[str]
+        self,
+        ground: Ground,
+        places: Places,
+        memory: Memory,
+        choices: Choices,
+        once_more: frozenset[str],
+        *,
+        surely: bool,
     ) -> None:
         self._ground, self._places, self._memory, self._choices = ground, places, memory, choices
-        self._once_more = once_more
-        self._lodgers = [self._at_home(number) for number in range(len(ground.plan.processors))]
+        self._once_more, self._surely = once_more, surely
+        self._known: dict[int, list[Lodger]] = {}
         self._device: dict[str, str] = {}
         self._owner: dict[str, str] = {}
         self.moves: dict[str, Placement] = {}
         self.unplaced: dict[str, str] = {}
 
+    def _lodgers(self, processor: int) -> list[Lodger]:
+        """What is on a processor so far: residents that stay, in the variants that are chosen, and what has come."""
+        if processor not in self._known:
+            self._known[processor] = self._at_home(processor)
+        return self._known[processor]
+
     def _at_home(self, processor: int) -> list[Lodger]:
-        """Residents that stay, in the variants that are chosen."""
         stay = [
             task
             for task in self._ground.residents[processor]
@@ -100,7 +117,10 @@ class _Run:
             load = next(one for one in self._ground.residents[processor] if one.name == task)
         else:
             load = self._ground.as_loaded(task, processor, variant)
-        period_ns, jitter_ns = self._ground.grid(task) or (self._ground.tasks[task].separation_ns, 0)
+        grid = self._ground.grids[task]
+        if grid is None and self._surely:
+            raise Full(f"the arrivals of task {task} are not those of one grid")
+        period_ns, jitter_ns = grid or (self._ground.tasks[task].separation_ns, 0)
         every = 1 if variant is None else variant.every
         return Lodger(load, level, period_ns * every, jitter_ns, more)
 
@@ -131,7 +151,7 @@ class _Run:
         neighbours = [*self._ground.feeders[task], *self._ground.readers.get(task, ())]
         near = [self._where(name) for name in neighbours if name in self._ground.tasks]
 
-        def distance(device: str) -> tuple[bool, int, Fraction]:
+        def distance(device: str) -> tuple[bool, int, float]:
             return device not in before, -near.count(device), self._load_of(device)
 
         return sorted(self._places.devices, key=distance)
@@ -149,7 +169,11 @@ class _Run:
         coming = [name for name, there in self._device.items() if there == device]
         if not self._memory.has_room(task, device, coming):
             return f"{device} has no memory left for it"
-        processors = [n for n in self._places.processors(task, device) if self._beside_companions(task, n)]
+        processors = [
+            number
+            for number in self._places.processors(task, device)
+            if self._beside_companions(task, number) and self._variant_runs_on(task, number)
+        ]
         if not processors:
             return f"{device} has no element that it may run on"
         reason = f"{device} proved too full"
@@ -157,14 +181,14 @@ class _Run:
             if (task, processor) in self._choices.barred:
                 continue
             level = self._ground.levels.standby(self._ground.index_of[task], processor)
-            mine = self._lodger(task, processor, level, more)
             try:
-                check_room(self._ground.plan.processors[processor], [*self._lodgers[processor], mine])
+                mine = self._lodger(task, processor, level, more)
+                check_room(self._ground.plan.processors[processor], [*self._lodgers(processor), mine])
             except Full as full:
                 reason = str(full)
-                if not self._left_to_analysis(processor, mine):
+                if self._surely or not self._left_to_analysis(processor, mine):
                     continue
-            self._lodgers[processor].append(mine)
+            self._lodgers(processor).append(mine)
             self.moves[task] = Placement(task, processor, level)
             self._device[task] = device
             for sensor in self._ground.activating(task):
@@ -177,10 +201,15 @@ class _Run:
         place = self._ground.plan.processors[processor]
         plain = all(
             not one.task.suspensions and not one.task.locks and one.task.blocking is not None
-            for one in (*self._lodgers[processor], mine)
+            for one in (*self._lodgers(processor), mine)
         )
-        needed = self._load(processor) * place.cores + Fraction(mine.task.cost_ns, mine.period_ns)
-        return (place.cores > 1 or not plain) and needed <= Fraction(place.cores, 2)
+        needed = self._load(processor) * place.cores + mine.task.cost_ns / mine.period_ns
+        return (place.cores > 1 or not plain) and needed <= place.cores / 2
+
+    def _variant_runs_on(self, task: str, processor: int) -> bool:
+        variant = self._variant(task)
+        element = self._ground.element_of(self._ground.plan.processors[processor])
+        return variant is None or self._ground.has_time(self._ground.tasks[task], variant, element)
 
     def _beside_companions(self, task: str, processor: int) -> bool:
         companions = self._places.companions(task)
@@ -191,15 +220,16 @@ class _Run:
         ]
         return all(one == processor for one in there)
 
-    def _load(self, processor: int) -> Fraction:
-        """Share of each core that is needed."""
-        needed = sum((Fraction(one.task.cost_ns, one.period_ns) for one in self._lodgers[processor]), Fraction(0))
-        return needed / self._ground.plan.processors[processor].cores
+    def _load(self, processor: int) -> float:
+        """Share of each core that is needed; infinite where that is not known."""
+        try:
+            lodgers = self._lodgers(processor)
+        except Full:
+            return math.inf
+        return sum(one.task.cost_ns / one.period_ns for one in lodgers) / self._ground.plan.processors[processor].cores
 
-    def _load_of(self, device: str) -> Fraction:
-        return sum(
-            (self._load(n) for n, one in enumerate(self._ground.plan.processors) if one.device == device), Fraction(0)
-        )
+    def _load_of(self, device: str) -> float:
+        return sum(self._load(n) for n, one in enumerate(self._ground.plan.processors) if one.device == device)
 
 
 def _lost_tasks(ground: Ground, places: Places) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,8 +2,8 @@
 
 What gives way, in this order: the place of a task that something else on its processor makes late; QM tasks there;
 the usual variant of a task there, for a cheaper one; in the end tasks that are only welcome. While the takeover comes
-into force, kept messages of other sensors than cameras give way first, then those that come most seldom, then the
-additional arrivals of timed tasks.
+into force, kept messages of other sensors than cameras give way before all that; those of cameras, and the additional
+arrivals of timed tasks, before cheaper variants.
 """
 
 from __future__ import annotations
@@ -155,11 +155,16 @@ class Search:
         tasks = [task for result in found.results for task in result.tasks]
         late = next((task for task in tasks if task.late), None)
         if late is not None:
-            return self._relieve(late, proposal) or self._leave_welcome(proposal)
+            return self._relieve(late, proposal) or self._cheaper_at(late, proposal) or self._leave_welcome(proposal)
         crossing = next((task for task in tasks if task.late_across), None)
         if crossing is not None:
-            again = self._fewer_additional(crossing.task, found)
-            return again or self._relieve(crossing, proposal) or self._leave_welcome(proposal)
+            return (
+                self._fewer_additional(crossing.task, found, counted=False)
+                or self._relieve(crossing, proposal)
+                or self._fewer_additional(crossing.task, found, counted=True)
+                or self._cheaper_at(crossing, proposal)
+                or self._leave_welcome(proposal)
+            )
         unplaced = next((name for name in proposal.unplaced if name in self._placing.needed), None)
         if unplaced is not None and unplaced not in self._choices.first:
             self._choices.first.append(unplaced)
@@ -167,22 +172,45 @@ class Search:
         if unplaced is not None:
             return self._cheaper_anywhere(unplaced)
         slow = next((result.slowest for result in found.results if result.problems), None)
-        return slow is not None and any(self._cheaper(name) for name in slow.path if name in self._ground.tasks)
+        return slow is not None and self._hurry(slow.path, tasks)
 
-    def _relieve(self, late: TakeoverTask, proposal: Proposal) -> bool:
-        """Less work for the processor on which a task is late."""
+    def _hurry(self, path: Sequence[str], tasks: Sequence[TakeoverTask]) -> bool:
+        """Less work beside a path that recovers too late, or on it."""
+        where = {task.task: task.processor for task in tasks}
+        beside = {where[name] for name in path if name in where}
+        for task in tasks:
+            if task.processor in beside and not task.moved and self._drop(task.task):
+                return True
+        return any(self._cheaper(name) for name in path if name in self._ground.tasks)
+
+    def _drop(self, task: str) -> bool:
+        """Stop a task without integrity level; kept messages may have room then."""
+        if self._ground.tasks[task].criticality is not Criticality.QM or not self._stays(task):
+            return False
+        self._choices.dropped.append(task)
+        self._choices.not_again.clear()
+        return True
+
+    def _on(self, late: TakeoverTask, proposal: Proposal) -> tuple[int, list[str], list[str]]:
+        """The processor on which a task is late, what comes there and what stays there, least important first."""
         plan = self._ground.plan
         number = next(n for n, one in enumerate(plan.processors) if one.name == late.processor)
         moved = [name for name, place in proposal.moves.items() if place.processor == number]
-        for name in sorted(moved, key=self._importance):
+        stay = [task.name for task in self._ground.residents[number] if self._stays(task.name)]
+        return number, sorted(moved, key=self._importance), sorted(stay, key=self._importance)
+
+    def _relieve(self, late: TakeoverTask, proposal: Proposal) -> bool:
+        """Less work for the processor on which a task is late: another place for what comes, then fewer QM tasks."""
+        number, moved, stay = self._on(late, proposal)
+        for name in moved:
             if self._has_another_place(name, number, proposal):
                 self._choices.barred.add((name, number))
                 return True
-        stay = [task.name for task in self._ground.residents[number] if self._stays(task.name)]
-        for name in stay:
-            if self._ground.tasks[name].criticality is Criticality.QM:
-                self._choices.dropped.append(name)
-                return True
+        return any(self._drop(name) for name in stay)
+
+    def _cheaper_at(self, late: TakeoverTask, proposal: Proposal) -> bool:
+        """A cheaper variant of something on the processor on which a task is late."""
+        _, moved, stay = self._on(late, proposal)
         return any(self._cheaper(name) for name in sorted((*moved, *stay), key=self._importance))
 
     def _has_another_place(self, task: str, processor: int, proposal: Proposal) -> bool:
@@ -199,6 +227,7 @@ class Search:
         if place >= len(names):
             return False
         self._choices.variants[task] = names[place]
+        self._choices.not_again.clear()
         return True
 
     def _cheaper_anywhere(self, unplaced: str) -> bool:
@@ -207,8 +236,7 @@ class Search:
             return True
         kinds = {task.name for here in self._ground.residents for task in here if self._stays(task.name)}
         for name in sorted(kinds, key=self._importance):
-            if self._ground.tasks[name].criticality is Criticality.QM and self._shares_kind(name, unplaced):
-                self._choices.dropped.append(name)
+            if self._shares_kind(name, unplaced) and self._drop(name):
                 return True
         return any(self._cheaper(n) for n in sorted(kinds, key=self._importance) if self._shares_kind(n, unplaced))
 
@@ -225,25 +253,28 @@ class Search:
                 return True
         return False
 
-    def _fewer_additional(self, late: str, found: Outcome) -> bool:
-        """One additional arrival less of those that delay a task."""
+    def _fewer_additional(self, late: str, found: Outcome, *, counted: bool) -> bool:
+        """One additional arrival less of those that delay a task; `counted`: also where a limit on recovery applies."""
         takeover = found.takeover
         if takeover is None:
             return False
         ground = self._ground
         kinds = {sensor.name: sensor.kind for sensor in ground.system.sensors}
 
-        def dispensable(head: str) -> tuple[bool, int]:
+        def is_counted(head: str) -> bool:
             reads = [kinds[source] for source in ground.activating(head) if source in kinds]
-            return SensorKind.CAMERA in reads, -ground.tasks[head].separation_ns
+            return not reads or SensorKind.CAMERA in reads
+
+        def dispensable(head: str) -> tuple[bool, int]:
+            return is_counted(head), -ground.tasks[head].separation_ns
 
         processor_of = {task.task: task.processor for result in found.results for task in result.tasks}
         beside = {name for name, where in processor_of.items() if where == processor_of.get(late)}
         for name in sorted(takeover.redone, key=dispensable):
-            if ground.sets_off(name) & beside:
+            if ground.sets_off(name) & beside and (counted or not is_counted(name)):
                 self._choices.not_again.add(name)
                 return True
-        for name, _ in takeover.at_once:
+        for name, _ in takeover.at_once if counted else ():
             if ground.sets_off(name) & beside:
                 self._choices.not_again.add(name)
                 return True
