@@ -93,6 +93,12 @@ def execution_time_on(task: model.Task, element: model.ProcessingElement) -> mod
     return dict(task.execution_by_kind).get(element.kind, task.execution)
 
 
+def longest_demand_ns(task: model.Task, element: model.ProcessingElement) -> int:
+    """The worst case of `task` on an element at its first frequency."""
+    times = execution_time_on(task, element)
+    return _Scale(times, element.frequency_hz).demand(times.wcet_ns)
+
+
 class _Arrivals:
     """Arrivals in true time of a task that a device's clock drives, or nothing for one that messages drive."""
 

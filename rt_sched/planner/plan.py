@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rt_sched.lowering import check_plan
 from rt_sched.model import Placement, Plan, Policy, ProcessingElement, Processor, System
 from rt_sched.planner.placement import place_on_cores
@@ -11,8 +13,18 @@ from rt_sched.planner.priorities import urgency_levels, with_optimal_levels
 POLICIES = ("rms", "dm", "opa", "edf")
 
 
-def make_plan(system: System, policy: str | None = None) -> Plan:
+def make_plan(
+    system: System,
+    policy: str | None = None,
+    *,
+    elements: Mapping[str, tuple[str, str]] | None = None,
+    beside: Mapping[str, str] | None = None,
+) -> Plan:
     """The plan under `policy` (default: the system file's own).
+
+    `elements`: task -> (device, processing element), default where the file puts it. `beside`: task -> another of its
+    element whose core it takes.
+
 
     Elements that declare `fifo`, `time_sliced` or `table` keep it. Of the others, a `policy` that is given decides:
     `edf`, or fixed priority for `rms`, `dm` and `opa`. Otherwise an element's own `edf` stands, and the file's policy
@@ -24,7 +36,7 @@ def make_plan(system: System, policy: str | None = None) -> Plan:
     if chosen not in POLICIES:
         raise ValueError(f"unknown policy {chosen!r}; valid: {', '.join(POLICIES)}")
     processors = _processors(system, chosen, forced=policy is not None)
-    core_of = place_on_cores(system, processors)
+    core_of = place_on_cores(system, processors, elements, beside)
     levels = urgency_levels(system.tasks, core_of, chosen)
     placements = tuple(
         Placement(task.name, core, level) for task, core, level in zip(system.tasks, core_of, levels, strict=True)

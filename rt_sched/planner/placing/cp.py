@@ -131,10 +131,10 @@ class _Frame:
                     self.model.add(self._at(bundle[0], place) == self._at(task, place))
         self._limit_loads(limit)
         self._limit_memory()
+        self._connect()
         if goal in (Goal.MAKESPAN, Goal.ENDS):
             self._add_times(goal)
         else:
-            self._connect()
             self.model.minimize(self._peak() if goal is Goal.PEAK else self._power())
 
     def hint(self, known: FrameSchedule) -> None:
@@ -193,8 +193,8 @@ class _Frame:
                 self.model.add(sum(needed) <= most)
 
     def _connect(self) -> None:
-        """Keeps the ways of messages where no times are looked at."""
-        for hop in self._problem.hops:
+        """Keeps the ways of messages."""
+        for hop in self._problem.blocked:
             for g, before in self._in_group[hop.before].items():
                 for h, after in self._in_group[hop.after].items():
                     if hop.cost_ns[g][h] is None:
@@ -278,9 +278,7 @@ class _Frame:
         for g, sent in self._in_group[before].items():
             for h, come in self._in_group[after].items():
                 cost = cost_ns[g][h]
-                if cost is None:
-                    model.add_bool_or(~sent, ~come)
-                elif cost:
+                if cost:
                     model.add(start >= ends[before] + self._steps(cost)).only_enforce_if(sent, come)
 
     def _steps(self, time_ns: int) -> int:

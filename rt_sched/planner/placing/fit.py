@@ -30,7 +30,8 @@ def fit_decreasing(problem: PlacementProblem, *, spread: bool, limit: int = WHOL
         fitting = [
             (place, core)
             for place in _open(problem, bundle)
-            if _memory_fits(problem, bundle, place, memory) and _reached(problem, bundle, place, placed)
+            if _memory_fits(problem, bundle, place, memory)
+            and all(problem.reached(task, place, placed) for task in bundle)
             for core in range(problem.cores[place])
             if _load(problem, bundle, place) <= free[place][core]
         ]
@@ -55,15 +56,3 @@ def _load(problem: PlacementProblem, bundle: tuple[int, ...], place: int) -> int
 def _memory_fits(problem: PlacementProblem, bundle: tuple[int, ...], place: int, used: list[int]) -> bool:
     limit = problem.memory_limits[problem.group_of[place]] if problem.memory_limits else None
     return limit is None or used[problem.group_of[place]] + sum(problem.memory_bytes[t] for t in bundle) <= limit
-
-
-def _reached(problem: PlacementProblem, bundle: tuple[int, ...], place: int, placed: dict[int, int]) -> bool:
-    """Whether messages have a way between this place and those of all tasks placed so far."""
-    for task in bundle:
-        for hop in problem.before[task]:
-            if hop.before in placed and problem.hop_ns(hop, placed[hop.before], place) is None:
-                return False
-        for hop in problem.after[task]:
-            if hop.after in placed and problem.hop_ns(hop, place, placed[hop.after]) is None:
-                return False
-    return True

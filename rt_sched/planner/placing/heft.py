@@ -29,6 +29,8 @@ def heft(problem: PlacementProblem, fixed: Sequence[int] | None = None) -> Frame
         for p in problem.open_places[task]:
             if (fixed is not None and p != fixed[task]) or (mates and p != mates[0]):
                 continue
+            if not problem.reached(task, p, chosen):
+                continue
             ready_ns = _ready_ns(problem, task, p, place, end)
             wcet_ns = problem.wcet_ns[task][p]
             if ready_ns is None or wcet_ns is None:

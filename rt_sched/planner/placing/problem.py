@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 #: Loads are counted in millionths of one core.
@@ -30,8 +30,9 @@ class PlacementProblem:
     `wcet_ns`, `entry_ns`: [n_tasks][n_places], None where a task must not run; `entry_ns` is the earliest begin there,
     which is when the data of a sensor arrives. `load`: [n_tasks][n_places] in millionths of one core, rounded up.
     `cores`, `group_of`: [n_places]. `memory_bytes`: [n_tasks]; `memory_limits`: [n_groups], None: not limited.
-    `together`: tasks that must share a place. `ends`: tasks with whose end a chain, or a part of one, is done, with
-    their weights. `busy_mw`: [n_places], more than idle, of one core; `idle_mw`: [n_places], of an element in use.
+    `together`: tasks that must share a place. `ways`: messages that only have to find a way, at whatever time.
+    `ends`: tasks with whose end a chain, or a part of one, is done, with their weights. `busy_mw`: [n_places], more
+    than idle, of one core; `idle_mw`: [n_places], of an element in use.
     """
 
     tasks: tuple[str, ...]
@@ -48,6 +49,7 @@ class PlacementProblem:
     ends: tuple[tuple[int, int], ...] = ()
     busy_mw: tuple[int, ...] = ()
     idle_mw: tuple[int, ...] = ()
+    ways: tuple[Hop, ...] = ()
 
     @cached_property
     def open_places(self) -> tuple[tuple[int, ...], ...]:
@@ -56,6 +58,11 @@ class PlacementProblem:
             tuple(p for p, cost in enumerate(row) if cost is not None and self.entry(task, p) is not None)
             for task, row in enumerate(self.wcet_ns)
         )
+
+    @cached_property
+    def blocked(self) -> tuple[Hop, ...]:
+        """The messages that do not find a way between all places."""
+        return tuple(hop for hop in (*self.hops, *self.ways) if any(None in row for row in hop.cost_ns))
 
     @cached_property
     def before(self) -> tuple[tuple[Hop, ...], ...]:
@@ -74,6 +81,23 @@ class PlacementProblem:
     def hop_ns(self, hop: Hop, before_place: int, after_place: int) -> int | None:
         """Time of a message between two places."""
         return hop.cost_ns[self.group_of[before_place]][self.group_of[after_place]]
+
+    def reached(self, task: int, place: int, placed: Mapping[int, int]) -> bool:
+        """Whether messages find a way between a task on a place and all tasks that are placed."""
+        for hop in self.blocked:
+            if hop.after == task and hop.before in placed and self.hop_ns(hop, placed[hop.before], place) is None:
+                return False
+            if hop.before == task and hop.after in placed and self.hop_ns(hop, place, placed[hop.after]) is None:
+                return False
+        return True
+
+    def restricted(self, places_of: Mapping[int, Sequence[int]]) -> PlacementProblem:
+        """The problem with fewer places for some tasks."""
+        wcet_ns = tuple(
+            tuple(cost if task not in places_of or p in places_of[task] else None for p, cost in enumerate(row))
+            for task, row in enumerate(self.wcet_ns)
+        )
+        return replace(self, wcet_ns=wcet_ns)
 
     def in_order(self) -> tuple[int, ...]:
         """The tasks so that each stands behind all that it waits for; raises ValueError for a circle."""
