@@ -27,7 +27,9 @@ _MOST_LISTED = 20
 class RunBounds:
     """`tasks`, `chains`: rows by name, each with its bounds and where they come from. `monitors`, `exceeded`: rows.
 
-    `covered_until_ns`: the first change of mode or frequency, None when the bounds cover the whole run.
+    `covered_until_ns`: until when the responses of jobs are covered, None when they are in the whole run. Bounds of
+    chains and disparities are those of the mode in which the run began, until `chains_until_ns`, likewise.
+    `spans`: rows of the parts of the run that have bounds of their own.
     """
 
     tasks: dict[str, dict[str, Any]]
@@ -35,30 +37,39 @@ class RunBounds:
     monitors: list[dict[str, Any]]
     exceeded: list[dict[str, Any]]
     covered_until_ns: int | None
+    chains_until_ns: int | None
+    spans: list[dict[str, Any]]
 
 
 def run_bounds(
     system: System, plan: Plan, trace: Trace, chains: Sequence[JudgedChain], silent: Sequence[int]
 ) -> RunBounds:
-    """Bounds of the mode in which the run began, and the trace beside them.
+    """Bounds of the mode in which the run began, and the trace beside them; after a change of mode, its jobs beside the
+    bounds of the change and of the mode after it.
 
     `silent`: rows of completed jobs that published nothing.
     """
     from rt_sched.analysis.analyze import analyze_mode
     from rt_sched.analysis.loads.resolve import mode_loads
-    from rt_sched.analysis.measured.monitors import monitor
+    from rt_sched.analysis.measured.after_change import after_change
+    from rt_sched.analysis.measured.monitors import monitor, together
     from rt_sched.analysis.measured.observed import (
         bounds_end_ns,
         exceeded_chains,
         exceeded_disparities,
         exceeded_responses,
     )
+    from rt_sched.analysis.measured.spans import spans_of
     from rt_sched.app.analyze_rows import terms_rows
 
-    load = mode_loads(system, plan)[0]
+    loads = mode_loads(system, plan)
+    load = loads[0]
     mode = analyze_mode(load, search_witnesses=False)
     until_ns = bounds_end_ns(trace)
+    spans = spans_of(trace, loads)
+    later = [after_change(trace, span, loads) for span in spans[1:]]
     exceeded = exceeded_responses(trace, mode) + exceeded_disparities(trace, mode)
+    exceeded += [one for part in later for one in part.exceeded]
     disparities = {one.task: one for one in mode.disparities}
     for judged in chains:
         limit_ns = until_ns if judged.until_ns is None else min(until_ns, judged.until_ns)
@@ -93,10 +104,12 @@ def run_bounds(
                 "unit": one.unit,
                 "first": [_deviation(deviation, one) for deviation in one.first],
             }
-            for one in monitor(load, trace, silent)
+            for one in together([monitor(load, trace, silent), *(part.monitors for part in later)])
         ],
         exceeded=[asdict(one) for one in exceeded[:_MOST_LISTED]],
-        covered_until_ns=None if until_ns > trace.horizon_ns else until_ns,
+        covered_until_ns=None if spans[-1].end_ns > trace.horizon_ns else spans[-1].end_ns,
+        chains_until_ns=None if until_ns > trace.horizon_ns else until_ns,
+        spans=[asdict(span) for span in spans],
     )
 
 

@@ -110,6 +110,8 @@ def make_summary(
         "monitors": bounds.monitors,
         "bounds_exceeded": bounds.exceeded,
         "bounds_cover_until_ns": bounds.covered_until_ns,
+        "chains_cover_until_ns": bounds.chains_until_ns,
+        "bounds_spans": bounds.spans,
         "notes": _notes(system, chains, mapping, timeline, recording, watch),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,13 +17,17 @@ from rt_sched.analysis.measured.observed import bounds_end_ns
 from rt_sched.analysis.measured.processor_checks import clock_errors, supply_errors, switch_costs
 from rt_sched.analysis.system.propagation import sensor_gap_ns, sensor_streams
 from rt_sched.lowering.machine_input import Role
-from rt_sched.trace.records import DropReason, EventKind, Int64s, JobStatus, Trace
+from rt_sched.trace.records import Bools, DropReason, EventKind, Int64s, JobStatus, Trace
 from rt_sched.units import NS_PER_S, ceil_int
 
 #: Deviations that one monitor names; all are counted.
 _MOST_NAMED = 5
 #: Monitors whose values are no times.
 _COUNTED = {"queues": "messages", "partners": "messages", "outputs": "jobs"}
+
+
+#: Key, words, relation and check of a monitor.
+Check = tuple[str, str, str, Callable[[], Looked]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +52,47 @@ class Monitor:
         return self.broken == 0
 
 
+#: Monitors of single jobs, which may look at a part of a run only.
+_OF_JOBS = ("execution", "budget", "best_case", "separation", "max_separation", "jitter")
+
+
 def monitor(mode: ModeLoad, trace: Trace, silent: Sequence[int] = ()) -> tuple[Monitor, ...]:
     """All monitors over a trace of the system in this mode, with the tasks, sensors and links of that mode's setup.
 
     Executed times and arrivals of jobs that are there when the mode or a frequency changes, or come later, are left
-    out, as those jobs are from the bounds.
+    out: `monitor_jobs` looks at them.
     `silent`: rows of completed jobs that published nothing, because their stage refused its input or had none.
     """
-    watch = _Watch(mode, trace, silent)
+    until_ns, jobs = bounds_end_ns(trace), trace.jobs
+    completed = jobs.status == JobStatus.COMPLETED
+    covered = np.where(completed, jobs.finish_ns < until_ns, until_ns > trace.horizon_ns)
+    return _found(_Watch(mode, trace, silent, covered).checks())
+
+
+def monitor_jobs(mode: ModeLoad, trace: Trace, covered: Bools) -> tuple[Monitor, ...]:
+    """The monitors of single jobs, over some jobs of a trace: bool[n_jobs]."""
+    checks = _Watch(mode, trace, (), covered).checks()
+    return _found(tuple(check for check in checks if check[0] in _OF_JOBS))
+
+
+def together(parts: Sequence[Sequence[Monitor]]) -> tuple[Monitor, ...]:
+    """What the monitors say of several parts of one run."""
+    found: dict[str, Monitor] = {}
+    for one in (one for part in parts for one in part):
+        known = found.get(one.key)
+        if known is None:
+            found[one.key] = one
+            continue
+        first = sorted((*known.first, *one.first), key=lambda deviation: deviation.time_ns)[:_MOST_NAMED]
+        found[one.key] = replace(
+            known, checked=known.checked + one.checked, broken=known.broken + one.broken, first=tuple(first)
+        )
+    return tuple(found.values())
+
+
+def _found(checks: Sequence[Check]) -> tuple[Monitor, ...]:
     found = []
-    for key, text, relation, check in watch.checks():
+    for key, text, relation, check in checks:
         checked, deviations = 0, []
         for many, some in check():
             checked += many
@@ -81,14 +116,11 @@ def monitor(mode: ModeLoad, trace: Trace, silent: Sequence[int] = ()) -> tuple[M
 class _Watch:
     """The checks over one trace."""
 
-    def __init__(self, mode: ModeLoad, trace: Trace, silent: Sequence[int]) -> None:
-        self._mode, self._trace, self._silent = mode, trace, silent
-        until_ns, jobs = bounds_end_ns(trace), trace.jobs
-        completed = jobs.status == JobStatus.COMPLETED
-        self._covered = np.where(completed, jobs.finish_ns < until_ns, until_ns > trace.horizon_ns)
+    def __init__(self, mode: ModeLoad, trace: Trace, silent: Sequence[int], covered: Bools) -> None:
+        self._mode, self._trace, self._silent, self._covered = mode, trace, silent, covered
         self._tasks: list[LoadTask] = [task for load in mode.loads for task in load.tasks]
 
-    def checks(self) -> tuple[tuple[str, str, str, Callable[[], Looked]], ...]:
+    def checks(self) -> tuple[Check, ...]:
         """Key, words, relation and check of each."""
         mode, trace = self._mode, self._trace
         return (

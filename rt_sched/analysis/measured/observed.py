@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rt_sched.analysis.measured.spans import CHANGES, Span, jobs_in
 from rt_sched.analysis.result import ChainResult, ModeResult, Quantity
 from rt_sched.trace.chains import ChainMeasurement
 from rt_sched.trace.disparity import measure_disparity
-from rt_sched.trace.records import EventKind, JobStatus, Trace
-
-_CHANGES = (EventKind.TASK_REMOVED, EventKind.TASK_ADDED, EventKind.FREQUENCY)
+from rt_sched.trace.records import JobStatus, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Exceeded:
 
 def bounds_end_ns(trace: Trace) -> int:
     """Until when a run operates in the mode that it began in: the first change of tasks or frequencies, or its end."""
-    changes = trace.events.time_ns[np.isin(trace.events.kind, _CHANGES)]
+    changes = trace.events.time_ns[np.isin(trace.events.kind, CHANGES)]
     return int(changes.min(initial=trace.horizon_ns + 1))
 
 
@@ -42,17 +41,23 @@ def exceeded_responses(trace: Trace, mode: ModeResult) -> list[Exceeded]:
     Jobs that were lost, aborted or skipped have no response. Jobs that arrive, or are still there, after the first
     change of mode or frequency are left out.
     """
-    jobs, until_ns = trace.jobs, bounds_end_ns(trace)
+    bounds = {task.task: task.bound.value_ns for task in mode.tasks if task.bound is not None}
+    return exceeded_in(trace, Span(0, bounds_end_ns(trace), mode.name), bounds)
+
+
+def exceeded_in(trace: Trace, span: Span, bounds_ns: Mapping[str, int]) -> list[Exceeded]:
+    """Jobs of a part of a run whose response exceeds their task's bound there; `bounds_ns`: by name, of some tasks.
+
+    Jobs that were not finished count with what they had waited, as in `exceeded_responses`.
+    """
+    jobs = trace.jobs
     bounds = np.full(len(trace.task_names), np.iinfo(np.int64).max)
-    for task in mode.tasks:
-        if task.bound is not None:
-            bounds[trace.task_names.index(task.task)] = task.bound.value_ns
+    for name, bound_ns in bounds_ns.items():
+        bounds[trace.task_names.index(name)] = bound_ns
     finished = np.equal(jobs.status, JobStatus.COMPLETED)
-    waiting = np.equal(jobs.status, JobStatus.UNFINISHED)
-    end_ns = np.where(finished, jobs.finish_ns, min(trace.horizon_ns, until_ns))
+    end_ns = np.where(finished, jobs.finish_ns, min(trace.horizon_ns, span.end_ns))
     response_ns = end_ns - jobs.arrival_ns
-    counts = (finished & (jobs.finish_ns < until_ns)) | (waiting & (jobs.arrival_ns < until_ns))
-    over = np.flatnonzero(counts & (response_ns > bounds[jobs.task]))
+    over = np.flatnonzero(jobs_in(trace, span) & (response_ns > bounds[jobs.task]))
     return [
         Exceeded(
             trace.task_names[jobs.task[row]],
