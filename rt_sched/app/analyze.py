@@ -30,6 +30,7 @@ from rt_sched.app.analyze_rows import (
     witness_row,
 )
 from rt_sched.app.margins import margin_rows
+from rt_sched.app.plan_files import plan_for
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system, load_task_set
@@ -79,15 +80,18 @@ def analysed_system(
     methods: str | None,
     search_margins: Callable[[int, int], None] | None = None,
     faults: str | None = None,
+    plan_file: Path | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Analysed:
     """The report on the system that the user named. `methods`: names separated by commas, None for all.
 
     `search_margins`: margins are searched, too; it is told how many searches of a mode are done. `faults`: names of
-    scenarios separated by commas, or all, which are analysed, too.
+    scenarios separated by commas, or all, which are analysed, too. `plan_file`: of a plan in place of the one that
+    `policy` makes; `tell`: is told when that is older than the system.
 
-    Raises ConfigError with every problem of the file, AnalysisNotApplicable for an unknown policy, method or scenario.
+    Raises ConfigError with every problem of both files, AnalysisNotApplicable for an unknown policy, method or scenario.
     """
-    path, system, plan = load_and_plan(argument, policy)
+    path, system, plan = load_and_plan(argument, policy, plan_file, tell)
     names = method_names(methods)
     scenarios = None if faults is None else scenario_names(system, faults)
     report = analyze(system, plan, methods=names)
@@ -96,13 +100,23 @@ def analysed_system(
     return Analysed(report, str(path), _elements(plan), margins, section)
 
 
-def load_and_plan(argument: str, policy: str | None) -> tuple[Path, System, Plan]:
-    """The system that the user named, its file, and its plan under `policy`; raises as `analysed_system` does."""
+def load_and_plan(
+    argument: str, policy: str | None, plan_file: Path | None = None, tell: Callable[[str], None] = lambda _: None
+) -> tuple[Path, System, Plan]:
+    """The file that the user named, its system, and the plan of `plan_file` or under `policy`.
+
+    Raises as `analysed_system` does.
+    """
     if policy is not None and policy not in POLICIES:
         raise AnalysisNotApplicable(f"unknown policy {policy!r}; valid: {', '.join(POLICIES)}")
     path = resolve(argument)
     system = load_system(path, stages=ImportedStages())
-    return path, system, make_plan(system, policy)
+    if plan_file is None:
+        return path, system, make_plan(system, policy)
+    plan, note = plan_for(system, plan_file, policy)
+    if note is not None:
+        tell(note)
+    return path, system, plan
 
 
 @dataclass(frozen=True, slots=True)

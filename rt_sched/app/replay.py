@@ -18,6 +18,7 @@ from rt_sched.app.check_trace import check_document
 from rt_sched.app.fault_args import check_fault_times, parse_faults
 from rt_sched.app.judged_chains import JudgedChain, judged_chains
 from rt_sched.app.manifest import make_manifest
+from rt_sched.app.plan_files import plan_for
 from rt_sched.app.replay_frames import annotated_frames
 from rt_sched.app.replay_watch import ReplayWatch
 from rt_sched.app.run_folder import RunFolder
@@ -25,11 +26,10 @@ from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.summary import make_summary
 from rt_sched.app.systems import stage_context, system_for
-from rt_sched.errors import ConfigError, DataError, DeploymentError, Problem
-from rt_sched.lowering import Role, check_plan, input_role, lower
+from rt_sched.errors import DataError, DeploymentError
+from rt_sched.lowering import Role, input_role, lower
 from rt_sched.messages import EncodedImage
-from rt_sched.model import Fault, Plan, System
-from rt_sched.planner import POLICIES, make_plan
+from rt_sched.model import Fault, System
 from rt_sched.ports import Recording, Stage, TopicKind
 from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.record.perfetto import Mark, write_perfetto
@@ -57,11 +57,12 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """What the user asked for. `system`, `policy`, `threads`, `output`: None for the default."""
+    """What the user asked for. `system`, `policy`, `plan`, `threads`, `output`: None for the default."""
 
     log: str
     system: str | None = None
     policy: str | None = None
+    plan: Path | None = None
     seed: int = 0
     threads: int | None = None
     faults: tuple[str, ...] = ()
@@ -83,8 +84,6 @@ class ReplayResult:
 def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
     """The whole job. Raises RtSchedError for anything the user can mend; then no run folder is left."""
     began = time.monotonic()
-    if request.policy is not None and request.policy not in POLICIES:
-        raise ConfigError([Problem("--policy", 0, 0, request.policy, f"valid: {', '.join(POLICIES)}")])
     log = resolve(request.log)
     run = RunFolder(request.output or Path("runs") / log.stem, numbered=request.output is None)
     with ExitStack() as stack:
@@ -95,7 +94,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         system, system_path = system_for(request.system, recording, stages_known)
         faults = parse_faults(request.faults, system)
         mapping = _map_topics(system, recording)
-        plan = _checked_plan(system, request.policy)
+        plan, plan_note = plan_for(system, request.plan, request.policy)
         folder = stack.enter_context(run).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         horizon_ns = _horizon_ns(system, timeline)
@@ -141,10 +140,13 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             trace_check=trace_check,
             bounds=bounds,
         )
+        if plan_note is not None:
+            summary["notes"] = [*summary["notes"], plan_note]
         manifest = make_manifest(
             inputs=[
                 (request.log, Path(recording.path)),
                 *([(request.system, system_path)] if request.system and system_path else []),
+                *([(str(request.plan), request.plan)] if request.plan else []),
             ],
             command=request.command,
             options={"seed": request.seed, "policy": plan.policy, "clock": "lockstep", "tier": "modelled"},
@@ -184,14 +186,6 @@ def _sensor_poses(
         if frame:
             poses[frame] = pose
     return poses
-
-
-def _checked_plan(system: System, policy: str | None) -> Plan:
-    plan = make_plan(system, policy)
-    problems = check_plan(system, plan)
-    if problems:
-        raise ConfigError([Problem("plan", 0, 0, "", problem) for problem in problems])
-    return plan
 
 
 def _horizon_ns(system: System, timeline: Timeline) -> int:

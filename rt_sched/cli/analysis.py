@@ -109,10 +109,13 @@ def analyze(
         raise typer.BadParameter("a report is of a system file; name a FILE.json", param_hint="--output")
     if task_set is not None and faults is not None:
         raise typer.BadParameter("are those of a system file", param_hint="--faults")
+    if task_set is not None and plan is not None:
+        raise typer.BadParameter("is for a system file", param_hint="--plan")
 
     def analyse() -> dict[str, Any]:
         if task_set is None:
-            analysed = job.analysed_system(named, policy, methods, _tell_searches if margins else None, faults)
+            searches = _tell_searches if margins else None
+            analysed = job.analysed_system(named, policy, methods, searches, faults, plan, _tell)
         else:
             request = job.TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
             given = request.load()
@@ -267,6 +270,10 @@ def explain(
         from rt_sched.app.explain_text import text_of
 
         typer.echo(text_of(document))
+
+
+def _tell(text: str) -> None:
+    typer.echo(text, err=True)
 
 
 def _tell_searches(done: int, of: int) -> None:

@@ -24,6 +24,10 @@ def replay(
         ),
     ] = None,
     policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="PLAN.yaml", help="A plan as rt-sched plan writes it, in place of a policy."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the modelled execution times.")] = 0,
     threads: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Host threads; changes no result.", show_default="one per core")
@@ -52,6 +56,7 @@ def replay(
         log=log,
         system=system,
         policy=policy,
+        plan=plan,
         seed=seed,
         threads=threads,
         faults=tuple(fault or ()),
