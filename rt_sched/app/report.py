@@ -23,15 +23,16 @@ from rt_sched.app.report_requirements import requirement_section
 from rt_sched.app.report_resources import resource_section
 from rt_sched.app.report_safety import safety_section
 from rt_sched.app.report_scope import iso_26262, scope
-from rt_sched.app.report_summary import load_ppm, summary
+from rt_sched.app.report_summary import findings, load_ppm, summary, verdict_with
 from rt_sched.app.report_validation import validation_section
 from rt_sched.app.show import system_document
 from rt_sched.model import Plan, System
+from rt_sched.report.schedulability.schema import TITLE
 from rt_sched.report.system_graph import system_graph
 
 Row = dict[str, Any]
 
-REPORT_SCHEMA = "rt-sched/schedulability-report/1"
+REPORT_SCHEMA = TITLE
 #: Systems with more tasks have their margins searched only when asked: the search takes minutes then.
 MOST_TASKS_SEARCHED = 60
 
@@ -106,6 +107,7 @@ def report_document(request: ReportRequest, tell: Callable[[str], None]) -> Row:
     document["reproduction"] = _reproduction(request, named, system_sha256, document)
     document["not_shown"] = scope(document)
     document["iso_26262"] = iso_26262()
+    document["verdict"] = verdict_with(document["verdict"], findings(document))
     document["summary"] = summary(document)
     return document
 
@@ -161,6 +163,17 @@ def _reproduction(request: ReportRequest, named: str, system_sha256: str, docume
         ],
         "versions": versions(),
         "machine": machine(),
-        "methods": sorted({(row["method"], row["source"]) for row in document["tasks"] if row["method"] is not None}),
+        "methods": [
+            list(one)
+            for one in sorted((row["method"], row["source"]) for row in _first_of_each_method(document["tasks"]))
+        ],
         "validation": validation_section(methods),
     }
+
+
+def _first_of_each_method(tasks: Sequence[Row]) -> list[Row]:
+    found: dict[str, Row] = {}
+    for row in tasks:
+        if row["method"] is not None:
+            found.setdefault(row["method"], row)
+    return list(found.values())

@@ -107,4 +107,4 @@ def milliseconds(value_ns: int) -> str:
     whole, rest = divmod(abs(value_ns), NS_PER_MS)
     digits = f"{rest:06d}"
     shown = digits if digits[3:] != "000" else digits[:3]
-    return f"{'-' if value_ns < 0 else ''}{whole}.{shown} ms"
+    return f"{'-' if value_ns < 0 else ''}{whole}.{shown}\u00a0ms"

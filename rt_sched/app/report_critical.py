@@ -30,7 +30,7 @@ _ORDER = (Verdict.UNSCHEDULABLE, Verdict.INCONCLUSIVE, Verdict.SCHEDULABLE)
 
 
 def critical_runs(modes: Sequence[ModeLoad], results: Sequence[ModeResult]) -> list[Row]:
-    """For every task that is not proven to be in time, and the tightest one of every other processor: a run.
+    """For every task that is not proven to be in time, and the tightest one of every other shared processor: a run.
 
     Each is the worst that was found for its task: all that may be released together is, what blocks begins just before.
     """
@@ -41,7 +41,11 @@ def critical_runs(modes: Sequence[ModeLoad], results: Sequence[ModeResult]) -> l
             for load in (loads_with_arrivals(mode, METHODS) if _is_entered(mode) else ())
             for task in load.tasks
         }
-        chosen = [one for one in _chosen(result) if one.task in loads]
+        chosen = [
+            one
+            for one in _chosen(result)
+            if one.task in loads and (one.verdict is not Verdict.SCHEDULABLE or len(loads[one.task][0].tasks) > 1)
+        ]
         rows += [_run_row(mode, one, *loads[one.task]) for one in chosen[: MOST_RUNS - len(rows)]]
     return [row for row in rows if row is not None]
 

@@ -22,6 +22,7 @@ Row = dict[str, Any]
 BINS = 24
 #: What a run's clock makes of its durations.
 _MODELLED = {"lockstep": True, "paced": False}
+_FAULT_KEYS = ("fault", "time_ns", "detected_after_ns", "recovered_after_ns", "recovery_limit_ns")
 _COUNTS = ("jobs", "completed", "misses", "drops", "overruns", "aborted", "lost", "skipped")
 
 
@@ -81,7 +82,7 @@ def _run(run: Path, system: System, system_sha256: str, tasks: Sequence[Row]) ->
         "bounds_cover_until_ns": summary.get("bounds_cover_until_ns"),
         "tasks": [_task(row, trace, system, bounds) for row in summary.get("tasks", ())],
         "chains": list(summary.get("chains", ())),
-        "faults": list(summary.get("faults", ())),
+        "faults": [{key: one.get(key) for key in _FAULT_KEYS} for one in summary.get("faults", ())],
     }
 
 

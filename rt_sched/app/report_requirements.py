@@ -13,6 +13,8 @@ from rt_sched.model import BrakingCase, Requirement, System
 Row = dict[str, Any]
 
 _CHAIN_KEYS = {"max_reaction": "reaction", "max_latency": "latency", "max_data_age": "data_age"}
+#: Limits of the time to a command.
+_BRAKING_KEYS = ("max_reaction", "max_latency", "command_deadline")
 COLUMNS = (
     "requirement",
     "asil",
@@ -197,7 +199,10 @@ def _verdict_of(bound_ns: int | None, limit_ns: int) -> str:
 
 def _judged(row: Row, requirement: Requirement) -> Row:
     """A limit of a requirement; where a braking case stands behind it, whether the limit is as short as that asks."""
-    derived_ns = None if requirement.braking is None else time_to_command_ns(requirement.braking)
+    key = row["limit"].rpartition(".")[2]
+    derived_ns = None
+    if requirement.braking is not None and key in _BRAKING_KEYS:
+        derived_ns = time_to_command_ns(requirement.braking)
     return {**row, "derived_limit_ns": derived_ns, "covered": derived_ns is None or row["limit_ns"] <= derived_ns}
 
 

@@ -69,10 +69,10 @@ def _argument(
     activation = next(task for task in system.tasks if task.name == safety.arbiter).activation
     if isinstance(activation, Periodic):
         period_ns = ceil_int(NS_PER_S / activation.rate_hz)
-        text = f"the arbiter {safety.arbiter} runs by the clock, every {milliseconds(period_ns)}: no silence stops it"
+        text = f"{safety.arbiter} runs by the clock, every {milliseconds(period_ns)}: no silence stops it"
         steps.append(_step(mode, text, holds=True))
     else:
-        text = f"the arbiter {safety.arbiter} runs when a message comes: when none comes, it gives no command"
+        text = f"{safety.arbiter} runs when a message comes: when none comes, it gives no command"
         steps.append(_step(mode, text, holds=False))
     bound_ns = row["response_bound_ns"]
     if bound_ns is None:
@@ -82,6 +82,11 @@ def _argument(
             f"each of its jobs ends within {milliseconds(bound_ns)}, its deadline is {milliseconds(row['deadline_ns'])}"
         )
         steps.append(_step(mode, text, holds=bound_ns <= row["deadline_ns"]))
+        if isinstance(activation, Periodic):
+            gap_ns = ceil_int(NS_PER_S / activation.rate_hz) + bound_ns
+            steps.append(
+                _step(mode, f"so from one command to the next it is {milliseconds(gap_ns)} at most", holds=True)
+            )
     steps += [
         step
         for role, name in (("primary", safety.primary), ("backup", safety.backup))

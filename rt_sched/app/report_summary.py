@@ -29,6 +29,7 @@ _HEADLINES = {
 def summary(document: Mapping[str, Any]) -> Row:
     """The first screen, from the other parts of the report."""
     title, explanation = _HEADLINES[document["verdict"]]
+    open_points = findings(document)
     chain = tightest(document["chains"])
     return {
         "title": title,
@@ -36,12 +37,13 @@ def summary(document: Mapping[str, Any]) -> Row:
         "modes": document["modes"],
         "faults": _fault_counts(document["faults"]["rows"]),
         "tightest_chain": chain,
+        "tightest_chain_parts": _longest_parts(document, chain),
         "tightest_chain_blocked_by": _first_delay(document, chain),
         "tightest_task": _tightest_task(document["tasks"]),
         "worst_fault": document["faults"]["worst"],
         "busiest": _busiest(document["processors"]),
-        "findings": findings(document)[:MOST_LISTED],
-        "findings_in_all": len(findings(document)),
+        "findings": open_points[:MOST_LISTED],
+        "findings_in_all": len(open_points),
         "changes": changes(document)[:MOST_LISTED],
         "quality": _quality(document),
     }
@@ -55,6 +57,13 @@ def _fault_counts(rows: Sequence[Row]) -> Row:
         **{word: verdicts.count(word) for word in ("schedulable", "unschedulable", "inconclusive")},
         "undeclared": len(rows) - len(declared),
     }
+
+
+def _longest_parts(document: Mapping[str, Any], chain: Row | None) -> list[Row]:
+    if chain is None:
+        return []
+    row = next(one for one in document["chains"] if (one["name"], one["mode"]) == (chain["chain"], chain["mode"]))
+    return sorted(row["terms"][chain["quantity"]], key=lambda one: -int(one["value_ns"]))[:2]
 
 
 def _first_delay(document: Mapping[str, Any], chain: Row | None) -> Row | None:
@@ -95,6 +104,27 @@ def findings(document: Mapping[str, Any]) -> list[Row]:
         _finding({**row, "name": row["fault"]}, "fault", row["reason"])
         for row in document["faults"]["rows"]
         if row["declared"] and _is_open(row)
+    ]
+    found += [
+        _finding(
+            {"name": one["requirement"], "mode": limit["mode"], "verdict": "inconclusive"},
+            "requirement",
+            f"{limit['limit']} is {milliseconds(limit['limit_ns'])}, and braking in time leaves no more than "
+            f"{milliseconds(limit['derived_limit_ns'])}",
+        )
+        for one in document["requirements"]["requirements"]
+        for limit in one["limits"]
+        if not limit["covered"]
+    ]
+    found += [
+        _finding(
+            {"name": run["name"], "mode": document["modes"][0]["name"], "verdict": "inconclusive"},
+            "run",
+            f"{above} jobs of {task['name']} took longer than their bound: it does not hold for this run",
+        )
+        for run in document["evidence"]["runs"]
+        for task in run["tasks"]
+        if (above := task["jobs_above_bound"])
     ]
     return sorted(found, key=lambda one: ("unschedulable", "inconclusive").index(one["verdict"]))
 
@@ -235,3 +265,8 @@ def _kind(name: str, count: int, text: str) -> Row:
 def load_ppm(load: float) -> int:
     """A load in millionths, rounded up."""
     return -int(-load * MILLION // 1)
+
+
+def verdict_with(verdict: str, found: Sequence[Row]) -> str:
+    """The verdict of the analysis, and not known where something beside it speaks against it."""
+    return "inconclusive" if verdict == "schedulable" and found else verdict

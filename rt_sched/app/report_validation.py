@@ -23,7 +23,7 @@ def validation_section(methods: Iterable[str]) -> Row:
         "bounds": None
         if analysis is None
         else {
-            "what": "random systems, analysed and then played by the scheduling kernel: responses above their bound",
+            "what": "Random systems, analysed and then played by the scheduling kernel: responses above their bound",
             "systems": analysis["systems"],
             "bounds_exceeded": analysis["bounds_exceeded"],
             **_made(analysis),
@@ -39,7 +39,7 @@ def validation_section(methods: Iterable[str]) -> Row:
         "kernel": None
         if systems is None
         else {
-            "what": "random systems, played by the kernel and by a tick-by-tick reference of the same semantics",
+            "what": "Random systems, played by the kernel and by a tick-by-tick reference of the same semantics",
             "systems": systems["systems"],
             "jobs": systems["jobs"],
             "disagreements": systems["disagreements"],
@@ -49,7 +49,7 @@ def validation_section(methods: Iterable[str]) -> Row:
         "mutations": None
         if mutations is None
         else {
-            "what": "wrong rules put into the kernel on purpose, and noticed by the reference and the trace checker",
+            "what": "Wrong rules put into the kernel on purpose, and noticed by the reference and the trace checker",
             "mutations": mutations["mutations"],
             "caught": mutations["caught"],
             **_made(mutations),

@@ -33,8 +33,15 @@ def show(
 
 
 @app.command()
-def schema() -> None:
+def schema(
+    report: Annotated[bool, typer.Option("--report", help="That of a report's JSON document instead.")] = False,
+) -> None:
     """Print the JSON Schema of system files, for editors that check and complete while one writes."""
+    if report:
+        from rt_sched.report.schedulability.schema import report_schema
+
+        print_json(report_schema())
+        return
     from rt_sched.config.schema import system_schema
 
     print_json(system_schema())
