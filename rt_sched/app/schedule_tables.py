@@ -27,7 +27,7 @@ ALL = "all"
 def tables_section(system: System, plan: Plan, names: str, time_limit_ns: int, *, free_offsets: bool = False) -> Row:
     """Tables for the elements that `names` lists, separated by commas, or for all; or the reason why there are none.
 
-    `verdict`: that of the analysis on the system with the tables; unschedulable where it is proved that no table exists.
+    `verdict`: that of the analysis on the system with the tables; unschedulable where it is proved that there is none.
     """
     elements = None if names == ALL else [name.strip() for name in names.split(",") if name.strip()]
     try:
@@ -117,6 +117,7 @@ def print_tables(section: Mapping[str, Any], console: Console) -> None:
         console.print(Text(f"no tables: {section['reason']}", style=_STYLE[section["verdict"]]))
         return
     for element in section["elements"]:
+        console.print(Text(f"Table of {element['name']}, cycle {format_ms(element['cycle_ns'])} ms", style="italic"))
         console.print(_entries(element))
     for one in section["offsets"]:
         console.print(Text(f"offset of {one['task']}: {format_ms(one['offset_ns'])} ms"))
@@ -130,12 +131,7 @@ def print_tables(section: Mapping[str, Any], console: Console) -> None:
 
 
 def _entries(element: Mapping[str, Any]) -> Table:
-    table = Table(
-        title=f"Table of {element['name']}, cycle {format_ms(element['cycle_ns'])} ms",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+    table = Table(box=None, pad_edge=False)
     for header in ("at (ms)", "length (ms)"):
         table.add_column(header, justify="right")
     table.add_column("task", overflow="fold")
@@ -166,9 +162,10 @@ def _print_figures(section: Mapping[str, Any], console: Console) -> None:
             )
         )
     for core in figures["cores"]:
+        gaps = len(core["bubbles"])
         console.print(
             Text(
                 f"  {core['name']}: busy {format_ms(core['busy_ns'])} ms of a cycle, "
-                f"idle {format_ms(core['idle_ns'])} ms in {len(core['bubbles'])} bubbles"
+                f"idle {format_ms(core['idle_ns'])} ms in {gaps} bubble{'s' if gaps != 1 else ''}"
             )
         )

@@ -56,19 +56,27 @@ def what_if(request: WhatIfRequest) -> dict[str, Any]:
     """
     path = resolve(request.system)
     system = load_system(path, stages=ImportedStages())
-    changed, told = changed_system(path, request.changes)
+    changed, told = changed_system(path, request.changes, _kinds(system))
     (plan, note), (changed_plan, _) = (plan_for(one, request.plan, request.policy) for one in (system, changed))
     before, after = _document(path, system, plan), _document(path, changed, changed_plan)
     return _compared(before, after, told) | {"plan": None if request.plan is None else str(request.plan), "note": note}
 
 
-def changed_system(path: Path, changes: Sequence[Change]) -> tuple[System, tuple[Told, ...]]:
-    """The system of the file with the changes, and what each did; raises ConfigError as `what_if` does."""
-    tree, told = changed_tree(system_tree(path), changes)
+def changed_system(path: Path, changes: Sequence[Change], kinds: Mapping[str, str]) -> tuple[System, tuple[Told, ...]]:
+    """The system of the file with the changes, and what each did; raises ConfigError as `what_if` does.
+
+    `kinds`: of tasks, the kind of element that each runs on.
+    """
+    tree, told = changed_tree(system_tree(path), changes, kinds)
     try:
         return _loaded(tree, path), told
     except ConfigError as error:
         raise ConfigError([_at_its_option(one, changes) for one in error.problems]) from None
+
+
+def _kinds(system: System) -> dict[str, str]:
+    elements = {(device.name, pe.name): pe for device in system.devices for pe in device.processing_elements}
+    return {task.name: elements[task.pe].kind.value for task in system.tasks}
 
 
 def _loaded(tree: Node, path: Path) -> System:

@@ -51,11 +51,11 @@ class _Wrong(ValueError):
     """The change cannot be made; the message says why."""
 
 
-def changed_tree(root: Node, changes: Sequence[Change]) -> tuple[Node, tuple[Told, ...]]:
+def changed_tree(root: Node, changes: Sequence[Change], kinds: Mapping[str, str]) -> tuple[Node, tuple[Told, ...]]:
     """The tree with all changes: cameras first, then what is removed, then values; and what each did.
 
-    Values that were set stand in the line that `option_of` gives back as the change. Raises ConfigError with everything
-    that is wrong with the calls.
+    Values that were set stand in the line that `option_of` gives back as the change. `kinds`: as `set_at` takes them.
+    Raises ConfigError with everything that is wrong with the calls.
     """
     problems: list[Problem] = []
     told: dict[int, tuple[str, ...]] = {}
@@ -72,7 +72,7 @@ def changed_tree(root: Node, changes: Sequence[Change]) -> tuple[Node, tuple[Tol
 
     for number, argument in asked("--set"):
         if argument.startswith(SYSTEM.other):
-            attempt(number, _set, root.raw, argument, number)
+            attempt(number, _set, root.raw, argument, number, kinds)
     tree, before = expanded(Node(root.raw, "")), expanded(Node(root.raw, ""))
     for number, argument in asked("--add-camera"):
         attempt(number, _add, tree, argument)
@@ -82,7 +82,7 @@ def changed_tree(root: Node, changes: Sequence[Change]) -> tuple[Node, tuple[Tol
     for number, argument in asked("--set"):
         path = argument.partition("=")[0]
         if not path.startswith(SYSTEM.other) and not _is_of(path, unmade):
-            attempt(number, _set, tree, argument, number)
+            attempt(number, _set, tree, argument, number, kinds)
     if problems:
         raise ConfigError(problems)
     return Node(tree, ""), tuple(Told(change, told[number]) for number, change in enumerate(changes))
@@ -98,12 +98,12 @@ def _is_of(path: str, cameras: Iterable[str]) -> bool:
     return any(step == name or step.endswith(f"_{name}") for step in path.split(".") for name in cameras)
 
 
-def _set(root: Raw, argument: str, number: int) -> list[str]:
+def _set(root: Raw, argument: str, number: int, kinds: Mapping[str, str]) -> list[str]:
     path, _, value = (part.strip() for part in argument.partition("="))
     if not path or not value:
         raise _Wrong("write PATH=VALUE, such as tasks.detect.wcet=9ms")
     steps = steps_of(path)
-    full = set_at(root, steps, moved(parsed_value(value), -number - 1))
+    full = set_at(root, steps, moved(parsed_value(value), -number - 1), kinds)
     shared = ", and so is what refers to it" if path.startswith(SYSTEM.other) else ""
     return [f"{full} is {value}{shared}"]
 

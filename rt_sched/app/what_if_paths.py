@@ -52,8 +52,11 @@ def parsed_value(text: str) -> Raw:
     return root.entries["value"].value.raw
 
 
-def set_at(root: Raw, steps: Sequence[str | int], value: Raw) -> str:
-    """Puts `value` at the end of the path; the path in full, for messages. Raises WrongPath."""
+def set_at(root: Raw, steps: Sequence[str | int], value: Raw, kinds: Mapping[str, str]) -> str:
+    """Puts `value` at the end of the path; the path in full, for messages. Raises WrongPath.
+
+    `kinds`: of tasks, the kind of element that each runs on: of several execution times, that for this kind is meant.
+    """
     owner, schema, done = root, _spec_schema(SYSTEM), ""
     rest = list(steps)
     while True:
@@ -72,6 +75,9 @@ def set_at(root: Raw, steps: Sequence[str | int], value: Raw) -> str:
         name, rest = _key(owner, rest, done)
         spec = _spec(schema)
         if name not in keys(owner) and not _may_stand_in(owner, name, spec) and (found := _below(owner, name)):
+            if len(found) > 1 and done.startswith("tasks."):
+                kind = kinds.get(done.removeprefix("tasks."))
+                found = [way for way in found if kind in way] or found
             if len(found) > 1:
                 ways = listed(_join(done, ".".join(way)) for way in found)
                 raise WrongPath(f"{_join(done, _shown([name, *rest]))} may mean several paths: {ways}")

@@ -82,7 +82,7 @@ def rig(tmp_path: Path, text: str = RIG) -> Path:
 
 
 def changed(path: Path, **asked: tuple[str, ...]) -> tuple[System, tuple[Told, ...]]:
-    return changed_system(path, WhatIfRequest(str(path), **asked).changes)
+    return changed_system(path, WhatIfRequest(str(path), **asked).changes, {"pre_left": "cpu"})
 
 
 def loaded(tmp_path: Path, text: str) -> System:
@@ -130,6 +130,13 @@ def test_others_that_share_an_anchor_keep_what_stood_there(tmp_path: Path) -> No
     after = {task.name: task for task in found.tasks}
     assert {name for name in before if before[name] != after[name]} == {"detect_front"}
     assert after["detect_front"].execution.wcet_ns == 7_000_000
+
+
+def test_of_several_execution_times_that_of_the_element_is_meant(tmp_path: Path) -> None:
+    text = RIG.replace("execution: {wcet: 1ms}, deadline", "execution: {cpu: {wcet: 1ms}, gpu: {wcet: 3ms}}, deadline")
+    found, (told,) = changed(rig(tmp_path, text), settings=("tasks.pre_left.wcet=2ms",))
+    assert told.did == ("tasks.pre_left.execution.cpu.wcet is 2ms",)
+    assert next(task for task in found.tasks if task.name == "pre_left").execution.wcet_ns == 2_000_000
 
 
 def test_one_more_camera_has_a_pipeline_like_that_of_another(tmp_path: Path) -> None:
