@@ -54,7 +54,7 @@ def difference(request: DiffRequest) -> Row:
     ways = dict(zip((request.before, request.after), kinds, strict=True))
     before, after = _both(lambda argument: _side(argument, *ways[argument], request.system), request)
     before, after, notes = _same_scope(before, after)
-    changes, renames = input_changes(before.inputs, after.inputs) if _alike(before, after) else ([], Renames())
+    changes, renames = input_changes(*_told_alike(before, after)) if _alike(before, after) else ([], Renames())
     if not _alike(before, after):
         kinds_said = f"{before.kind.value} and {after.kind.value}"
         notes.append(f"{kinds_said} say different things of the system, so only what both came to is compared")
@@ -123,6 +123,17 @@ def _alike(before: Side, after: Side) -> bool:
     """Whether the inputs of both sides are told in the same words: a report holds the whole system, as a file does."""
     whole = (SideKind.SYSTEM, SideKind.REPORT)
     return before.kind is after.kind or (before.kind in whole and after.kind in whole)
+
+
+def _told_alike(before: Side, after: Side) -> tuple[Row, Row]:
+    """The inputs of both; what the plan decides is left out where only a report tells it."""
+    if before.kind is after.kind:
+        return before.inputs, after.inputs
+    one, other = ({key: value for key, value in side.inputs.items() if key != "processors"} for side in (before, after))
+    for inputs in (one, other):
+        rows = inputs.get("tasks") or ()
+        inputs["tasks"] = [{key: row[key] for key in row if key not in ("processor", "level")} for row in rows]
+    return one, other
 
 
 def _same_scope(before: Side, after: Side) -> tuple[Side, Side, list[str]]:

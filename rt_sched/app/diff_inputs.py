@@ -10,6 +10,8 @@ from rt_sched.app.diff_renames import Renames, find_renames, renamed
 
 #: Parts of a document that follow from others, or only say where things lie.
 _DERIVED = frozenset({"schema", "file", "base_dir", "notes", "shared_by_paths", "drawing"})
+#: Times of a task on one kind of element, with the kind behind.
+_BY_KIND = "execution_by_kind."
 #: Lists whose rows have no name of their own, with the keys that tell one row from another.
 _KEYS = {"edges": ("target", "input"), "inputs": ("name",)}
 
@@ -48,7 +50,18 @@ def input_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[
             rows += _named_changes(part, old, new)
         else:
             rows += _changes(part, "", "", old, new)
-    return rows, renames
+    return _once(rows), renames
+
+
+def _once(rows: Sequence[Change]) -> list[Change]:
+    """Without what a task's times on one kind of element repeat of its times."""
+    told = {(one.part, one.name, one.key, str(one.before), str(one.after)) for one in rows}
+    return [
+        one
+        for one in rows
+        if not one.key.startswith(_BY_KIND)
+        or (one.part, one.name, f"execution.{one.key.split('.', 2)[-1]}", str(one.before), str(one.after)) not in told
+    ]
 
 
 def _indexed(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -21,6 +21,8 @@ _WORDS = {"worse": "worse", "grew": "closer to the limit", "shrank": "farther fr
 MOST_ROWS = 200
 #: A value is shown up to this length.
 _MOST_LETTERS = 120
+#: Names that share a change, and that a row shows.
+_MOST_NAMED = 8
 #: What Markdown, or who renders it, would take for more than a letter.
 _SPECIAL = str.maketrans({letter: f"&#{ord(letter)};" for letter in "|`*_[]#~@\\!"})
 
@@ -56,16 +58,16 @@ def print_difference(document: Row, console: Console) -> None:
         console.print(Text(f"note: {note}", style="yellow"))
     if document["inputs"]:
         table = _table("Declared", ("what", "before", "after"))
-        for row in document["inputs"]:
-            table.add_row(*map(Text, _input_cells(row)))
+        for cells in _input_rows(document):
+            table.add_row(*map(Text, cells))
         console.print(table)
     moved = _moved(document)
     if moved:
         table = _table("Verdicts and times", ("", "what", "before", "after", "margin"))
         for row in moved:
-            for place, cells in enumerate(_verdict_cells(row, several=_several(document))):
+            for place, texts in enumerate(_verdict_cells(row, several=_several(document))):
                 mark = Text(_word(row) if not place else "", style=_STYLES.get(row["change"], ""))
-                table.add_row(mark, *map(Text, cells))
+                table.add_row(mark, *map(Text, texts))
         console.print(table)
 
 
@@ -94,14 +96,27 @@ def _word(row: Row) -> str:
     return _WORDS.get(row["change"], str(row["change"]))
 
 
-def _input_cells(row: Row) -> tuple[str, str, str]:
+def _input_rows(document: Row) -> list[tuple[str, str, str]]:
+    """What is declared differently; the same change of several things stands once."""
+    alike: dict[tuple[str, ...], list[Row]] = {}
+    for row in document["inputs"]:
+        key = str(row["key"] or row["name"])
+        sides = (_value(key, row["before"]), _value(key, row["after"]))
+        alike.setdefault((row["part"], row["key"], row["change"], *sides), []).append(row)
+    return [_input_cells(rows) for rows in alike.values()]
+
+
+def _input_cells(rows: Sequence[Row]) -> tuple[str, str, str]:
+    row, key = rows[0], str(rows[0]["key"] or rows[0]["name"])
     part = str(row["part"])
-    what = " ".join(word for word in (part, row["name"], row["key"]) if word)
+    names = ", ".join(one["name"] for one in rows[:_MOST_NAMED] if one["name"])
+    if len(rows) > _MOST_NAMED:
+        names += f" and {len(rows) - _MOST_NAMED} more"
+    what = " ".join(word for word in (part, names, row["key"]) if word)
     if row["change"] in ("added", "removed") and row["before"] is None and row["after"] is None:
-        return what, *(("", row["change"]) if row["change"] == "added" else (row["change"], ""))
+        return what, *(("", "added") if row["change"] == "added" else ("removed", ""))
     if row["change"] == "renamed":
         return f"{part} renamed", str(row["before"]), str(row["after"])
-    key = str(row["key"] or row["name"])
     return what, _value(key, row["before"]), _value(key, row["after"])
 
 
@@ -114,6 +129,11 @@ def _value(key: str, value: Any) -> str:
         return ", ".join(format_ns(one) if isinstance(one, int) else str(one) for one in value)[:_MOST_LETTERS]
     words = isinstance(value, list) and all(isinstance(one, str) for one in value)
     text = " -> ".join(value) if words else str(value)
+    return _short(text)
+
+
+def _short(text: str) -> str:
+    """As much of a text as a cell takes."""
     return text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "…"
 
 
@@ -123,7 +143,7 @@ def _verdict_cells(row: Row, *, several: bool) -> list[tuple[str, str, str, str]
     mode = f" in mode {row['mode']}" if several and row["mode"] else ""
     what = f"{row['kind']} {row['name']}{old}{mode}"
     before, after = (row[f"verdict_{word}"] or "not there" for word in ("before", "after"))
-    reason = f": {row['reason']}" if row["reason"] and row["change"] == "worse" else ""
+    reason = f": {_short(row['reason'])}" if row["reason"] and row["change"] == "worse" else ""
     cells = [(what, before, f"{after}{reason}", "")] if before != after else []
     for time in row["times"]:
         if row["change"] in ("added", "removed"):
@@ -160,7 +180,7 @@ def markdown(document: Row) -> str:
         for place, cells in enumerate(_verdict_cells(row, several=several))
     ]
     lines += _markdown_table("Verdicts and times", ("", "what", "before", "after", "margin"), moved)
-    lines += _markdown_table("Declared", ("what", "before", "after"), [_input_cells(row) for row in document["inputs"]])
+    lines += _markdown_table("Declared", ("what", "before", "after"), _input_rows(document))
     return "\n".join(lines) + "\n"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from rt_sched.app.diff import DiffRequest, difference
 from rt_sched.app.diff_text import markdown
+from rt_sched.app.show import shown_system
 from rt_sched.errors import AnalysisNotApplicable, ConfigError, DataError
 
 SYSTEM = """\
@@ -191,6 +192,19 @@ def test_faults_of_one_side_only_are_left_out_and_said(tmp_path: Path) -> None:
     both = difference(DiffRequest(other, other))
     fault = next(row for row in both["verdicts"] if row["kind"] == "fault")
     assert (fault["times"][0]["value_after_ns"], fault["times"][0]["margin_after_ns"]) == (103, -3)
+
+
+def test_a_report_holds_the_whole_system_and_is_compared_with_its_file(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.yaml", SYSTEM)
+    model = shown_system(file, None)
+    for task in model["tasks"]:
+        task |= {"processor": "ecu.cpu.0", "level": 3}
+    report = analysis() | {"schema": "rt-sched/schedulability-report/1", "model": model, "faults": {"rows": []}}
+    document = difference(DiffRequest(written(tmp_path, "report.json", report), file))
+    assert (document["inputs"], document["before"]["kind"]) == ([], "report")
+    other = written(tmp_path, "b.yaml", SYSTEM.replace("deadline: 30ms", "deadline: 25ms"))
+    document = difference(DiffRequest(str(tmp_path / "report.json"), other))
+    assert rows(document) == [("tasks", "detect", "deadline_ns", 30_000_000, 25_000_000)]
 
 
 PLAN = """\
