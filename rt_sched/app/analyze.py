@@ -89,7 +89,7 @@ def analysed_system(
     scenarios separated by commas, or all, which are analysed, too. `plan_file`: of a plan in place of the one that
     `policy` makes; `tell`: is told when that is older than the system.
 
-    Raises ConfigError with every problem of both files, AnalysisNotApplicable for an unknown policy, method or scenario.
+    Raises ConfigError with every problem of both files, AnalysisNotApplicable for an unknown policy, method, scenario.
     """
     path, system, plan = load_and_plan(argument, policy, plan_file, tell)
     names = method_names(methods)

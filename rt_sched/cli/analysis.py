@@ -76,6 +76,10 @@ def analyze(
             help="Also these fault scenarios, with the changes of mode that they need; all: every one of both.",
         ),
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="PLAN.yaml", help="A plan as rt-sched plan writes it, in place of a policy."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
