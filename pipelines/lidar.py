@@ -25,12 +25,17 @@ _GROUND_CELL_M = 1.0
 #: Steepest plane that is believed to be the road, as rise over run.
 _MAX_ROAD_SLOPE = 0.2
 
+#: Distance from the vehicle within which drops of rain and snow are seen, and the radius in which what stands there has
+#: points beside each other: in metres, in voxels, and per metre of distance (3.4 degrees).
+_DROPS_WITHIN_M = 15.0
+_COMPANY_M, _COMPANY_VOXELS, _COMPANY_PER_M = 0.35, 2.5, 0.06
+
 #: Farthest that a LiDAR may sit from the vehicle's origin, per axis.
 _MAX_MOUNTING_M = 100.0
 
 
 class Preprocess(StageBase):
-    """Sweep -> obstacle points: deskew, crop, voxel grid, ground removal.
+    """Sweep -> obstacle points: deskew, crop, voxel grid, ground removal, removal of drops.
 
     Inputs `points`: PointCloud and, optionally, `ego`: EgoMotion; output `obstacles`: PointCloud. One point per voxel
     remains, the mean of the voxel's points, ordered by voxel, with the height of the ground below it and, where the
@@ -45,6 +50,8 @@ class Preprocess(StageBase):
     Ground may slope, begin to rise or fall ahead, and have kerbs; what hangs over it is an obstacle up to
     `max_height_m`.
 
+    Drops of rain, snow and spray near the vehicle go: points that have too few others beside them.
+
     Parameters:
         sensor: the LiDAR that the points come from; the system's only LiDAR when not given.
         min_range_m, max_range_m: distance from the sensor that is kept.
@@ -52,6 +59,7 @@ class Preprocess(StageBase):
         ground_clearance_m, max_height_m: band above the ground that holds obstacles.
         ground_slope: steepest rise or fall of the ground, per metre, against the plane in which the vehicle stands.
         max_extrapolation_ms: how far beyond its last sample ego motion is continued.
+        least_company: other points that one within 15 m has beside it, within 0.35 m or 3.4 degrees; 0 keeps all.
 
     Raises ValueError for parameters out of range, DeploymentError for an unknown sensor or an impossible mounting,
     Rejected for a malformed sweep.
@@ -73,6 +81,7 @@ class Preprocess(StageBase):
         max_height_m: float = 2.6,
         ground_slope: float = 0.2,
         max_extrapolation_ms: float = 20.0,
+        least_company: int = 3,
     ) -> None:
         if sensor is not None and (not isinstance(sensor, str) or not sensor):
             raise ValueError(f"sensor: {sensor!r} is not the name of a sensor")
@@ -85,6 +94,7 @@ class Preprocess(StageBase):
         self._slope = checked_number("ground_slope", ground_slope, low=0.01, high=1.0)
         extrapolation = checked_number("max_extrapolation_ms", max_extrapolation_ms, low=0.0, high=200.0, unit="ms")
         self._extrapolation_ns = math.floor(extrapolation * NS_PER_MS)
+        self._company = checked_integer("least_company", least_company, low=0, high=100)
         self._mounting: npt.NDArray[np.float64] | None = None
 
     def start(self, context: StageContext) -> None:
@@ -97,7 +107,7 @@ class Preprocess(StageBase):
         return {"obstacles": self._obstacles(inputs["points"], inputs.get("ego"))}
 
     def _obstacles(self, cloud: PointCloud, ego: EgoMotion | None) -> PointCloud:
-        from pipelines import lidar_ground, lidar_kernels
+        from pipelines import lidar_drops, lidar_ground, lidar_kernels
 
         xyz_m, intensity, time_ns = _checked_points(cloud)
         known = self._mounting is not None
@@ -121,6 +131,9 @@ class Preprocess(StageBase):
         )
         above_m = means[:, 2] - ground_z_m
         keep = (above_m >= self._clearance_m) & (above_m <= self._max_height_m)
+        if self._company:
+            radius_m = max(_COMPANY_M, _COMPANY_VOXELS * self._voxel_m)
+            keep[keep] = lidar_drops.with_company(means[keep], radius_m, _COMPANY_PER_M, self._company, _DROPS_WITHIN_M)
         kept = order[keep]
         return PointCloud(
             capture_time_ns=cloud.capture_time_ns,

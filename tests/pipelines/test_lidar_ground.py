@@ -149,4 +149,5 @@ def test_nothing_but_objects_or_a_single_point_is_no_failure(mounted: bool) -> N
     walls = scan(lambda x, y: np.full_like(x, -90.0), [Solid(10, 0, (0.3, 12, 100.0), 0.0, 40.0)])
     assert len(left_over(walls, mounted).xyz_m) >= 0
     one = Scan(np.array([[5.0, 1.0, 0.0]]), np.array([0]), np.array([-HEIGHT_M]))
-    assert len(left_over(one, mounted).xyz_m) == int(mounted)
+    assert len(left_over(one, mounted, least_company=0).xyz_m) == int(mounted)
+    assert len(left_over(one, mounted).xyz_m) == 0, "alone, as a drop is"
