@@ -18,6 +18,8 @@ from rt_sched.units import NS_PER_S, floor_int, format_ns
 
 #: More jobs in one cycle than this are refused.
 MOST_JOBS = 5_000
+#: Timed tasks with more jobs in one cycle keep their offset.
+_MOST_FREE_JOBS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,10 @@ def table_problem(
     setup = arrivals.longest
     here = [index for index, row in enumerate(setup.tasks) if row.processor in lanes]
     reads = {index: _read_edges(mode, arrivals, index) for index in here} if free_offsets else {}
-    free = frozenset(index for index, edges in reads.items() if edges)
     rate_of = {index: arrivals.of(index)[0].rate_hz for index in here}
     cycle_ns = hyperperiod_ns(list(rate_of.values())) if here else 1
     count = {index: int(cycle_ns * rate_of[index] / NS_PER_S) for index in here}
+    free = frozenset(index for index, edges in reads.items() if edges and count[index] <= _MOST_FREE_JOBS)
     if sum(count.values()) > MOST_JOBS:
         shown = format_ns(cycle_ns)
         raise AnalysisNotApplicable(f"the cycle of {shown} holds {sum(count.values())} jobs; {MOST_JOBS} are the most")

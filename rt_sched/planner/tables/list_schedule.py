@@ -44,10 +44,11 @@ def _latest_starts(problem: TableProblem) -> list[int]:
     for limit in problem.limits:
         if all(job is None for job, _ in limit.terms):
             latest[limit.job] = min(latest[limit.job], max(ns for _, ns in limit.terms))
+    after: list[list[tuple[int, int]]] = [[] for _ in problem.jobs]
+    for lag in problem.orders:
+        after[lag.before].append((lag.after, lag.ns))
     for job in reversed(in_order(problem)):
-        for lag in problem.orders:
-            if lag.before == job:
-                latest[job] = min(latest[job], latest[lag.after] - lag.ns)
+        latest[job] = min([latest[job], *(latest[follower] - ns for follower, ns in after[job])])
     return latest
 
 
