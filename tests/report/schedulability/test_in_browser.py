@@ -1,0 +1,93 @@
+"""The page in a real browser: nothing is wider than the window, nothing is fetched, links open folds, names show."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rt_sched.app.report_files import BROWSERS, write_pdf
+from rt_sched.report.schedulability import render_schedulability_report
+
+BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(BROWSERS)} on the PATH")
+
+LISTEN = "<script>window.problems = []; addEventListener('error', (e) => window.problems.push(e.message));</script>"
+PROBE = """
+<script>
+const seen = { errors: window.problems };
+seen.width = innerWidth;
+seen.tooWide = document.documentElement.scrollWidth - innerWidth;
+const clipped = ".scroll, svg, .lane-names, .waterfall-names";
+seen.wide = [...document.querySelectorAll("main *")].filter((e) => !e.closest(clipped)
+  && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + "." + e.className).slice(0, 5);
+const fold = document.querySelectorAll("details.derivation")[2];
+location.hash = "#" + fold.id;
+dispatchEvent(new HashChangeEvent("hashchange"));
+seen.opened = fold.open;
+const mention = document.querySelector('[data-task="track"]');
+mention.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+seen.lit = document.querySelectorAll(".linked").length;
+seen.others = [...document.querySelectorAll(".linked")].filter((e) => e.dataset.task !== "track").length;
+const head = [...document.querySelectorAll("#bounds table.sortable th")].find((c) => c.textContent === "Bound");
+head.querySelector("button").click();
+const column = [...head.parentElement.cells].indexOf(head);
+seen.sorted = [...head.closest("table").tBodies[0].rows].map((r) => Number(r.cells[column].dataset.v));
+dispatchEvent(new Event("beforeprint"));
+seen.folded = [...document.querySelectorAll("details")].filter((d) => !d.open).length;
+seen.fetched = performance.getEntriesByType("resource").map((e) => e.name).filter((n) => !n.startsWith("data:"));
+parent.document.documentElement.dataset.seen = JSON.stringify(seen);
+</script>
+"""
+
+
+def look(page: str, width: int, folder: Path) -> dict[str, Any]:
+    """What a copy of the page in a frame of this width reports about itself."""
+    probed = page.replace("<style>", LISTEN + "<style>", 1).replace("</body>", PROBE + "</body>", 1)
+    place = folder / "frame.html"
+    frame = (
+        f'<!doctype html><iframe style="border:0" width="{width}" height="900" srcdoc="{html.escape(probed)}"></iframe>'
+    )
+    place.write_text(frame, encoding="utf-8")
+    assert BROWSER is not None
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--no-first-run",
+    ]
+    command += [f"--user-data-dir={folder / 'profile'}", "--window-size=1400,1000", "--dump-dom", place.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    found = re.search(r'data-seen="([^"]*)"', done.stdout)
+    assert found, done.stdout[-2000:]
+    result: dict[str, Any] = json.loads(html.unescape(found.group(1)))
+    return result
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_at_work(reviewed, tmp_path, width) -> None:
+    seen = look(render_schedulability_report(reviewed), width, tmp_path)
+    assert seen["width"] == width
+    assert (seen["errors"], seen["fetched"]) == ([], [])
+    assert (seen["tooWide"] <= 0, seen["wide"]) == (True, [])
+    assert seen["opened"]
+    assert seen["lit"] > 5
+    assert seen["others"] == 0
+    assert seen["sorted"] == sorted((row["response_bound_ns"] for row in reviewed["tasks"]), reverse=True)
+    assert seen["folded"] == 0
+
+
+def test_the_page_is_printed(late, tmp_path) -> None:
+    assert BROWSER is not None
+    page, target = tmp_path / "report.html", tmp_path / "report.pdf"
+    page.write_text(render_schedulability_report(late), encoding="utf-8")
+    write_pdf(page, target, BROWSER)
+    assert target.read_bytes().startswith(b"%PDF-")
