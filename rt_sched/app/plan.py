@@ -24,6 +24,7 @@ from rt_sched.planner.objectives import Costs, Objective
 from rt_sched.planner.obstacles import obstacles
 from rt_sched.planner.offsets import propose_offsets
 from rt_sched.planner.optimise import Planned, Proposal, optimise
+from rt_sched.planner.placing.cp import load_solver
 from rt_sched.planner.placing.stopping import Stop, interruptible
 from rt_sched.planner.recoverable import answered, with_takeovers
 from rt_sched.units import NS_PER_S
@@ -69,6 +70,8 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
         raise DeploymentError(f"{request.output} exists already; give another name, or --force")
     path = resolve(request.system)
     system = load_system(path, stages=ImportedStages())
+    if request.search:
+        load_solver()
     stop = Stop(request.time_limit_s)
     with interruptible(stop):
         found = optimise(

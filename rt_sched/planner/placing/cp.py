@@ -62,6 +62,11 @@ class Solved:
         return (self.value - self.bound) / self.value if self.value else 0.0
 
 
+def load_solver() -> None:
+    """Loads OR-Tools, which takes a second, so that no search has to wait for it."""
+    import ortools.sat.python.cp_model  # noqa: F401
+
+
 def solve(
     problem: PlacementProblem,
     goal: Goal,

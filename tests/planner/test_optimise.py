@@ -1,0 +1,221 @@
+"""The search for a plan: objectives, what it says where there is none, and that it keeps what the analysis says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from planned_systems import TRADE, system_of
+
+from rt_sched.analysis.analyze import analyze
+from rt_sched.analysis.result import Verdict
+from rt_sched.lowering import check_plan
+from rt_sched.model import System
+from rt_sched.planner import make_plan
+from rt_sched.planner.energy import energy_model
+from rt_sched.planner.explain import frame_figures, reasons
+from rt_sched.planner.fusion import fusions
+from rt_sched.planner.objectives import Costs, Objective, core_loads
+from rt_sched.planner.obstacles import obstacles
+from rt_sched.planner.offsets import propose_offsets
+from rt_sched.planner.optimise import Planned, optimise
+from rt_sched.planner.placing.stopping import Stop
+
+
+@cache
+def _trade() -> System:
+    return system_of(TRADE)
+
+
+@cache
+def _planned(objective: Objective) -> Planned:
+    return optimise(_trade(), objective, Stop(60), workers=1)
+
+
+def _costs(planned: Planned) -> Costs:
+    assert planned.best is not None
+    assert planned.best.costs is not None
+    return planned.best.costs
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+def test_each_objective_has_the_best_plan_in_its_own_direction(objective: Objective) -> None:
+    planned = _planned(objective)
+    assert planned.verdict is Verdict.SCHEDULABLE
+    assert planned.best is not None
+    assert planned.best.plan is not None
+    assert check_plan(_trade(), planned.best.plan) == []
+    mine = _costs(planned).key(objective)
+    for other in Objective:
+        assert mine <= _costs(_planned(other)).key(objective), f"the plan for {other.value} is better"
+    for proposal in planned.proposals:
+        if proposal.costs is not None and objective is Objective.ENERGY:
+            assert mine <= proposal.costs.key(objective)
+
+
+def test_objectives_cost_each_other_something() -> None:
+    costs = {objective: _costs(_planned(objective)) for objective in Objective}
+    assert costs[Objective.ENERGY].power_mw < costs[Objective.LATENCY].power_mw
+    assert (costs[Objective.LATENCY].latency_ns or 0) < (costs[Objective.ENERGY].latency_ns or 0)
+    assert costs[Objective.BALANCE].peak < costs[Objective.ENERGY].peak
+    assert costs[Objective.MARGIN].margin > costs[Objective.ENERGY].margin
+
+
+def test_energy_counts_idle_elements_and_busy_cores() -> None:
+    # 40 ms of work in 50 ms on slow elements, each 1.9 W more than idle; two of them, as `act` must be done in 20 ms.
+    costs = _costs(_planned(Objective.ENERGY))
+    work = 2 * (6 + 6 + 3 + 3 + 2) / 50
+    assert costs.power_mw == pytest.approx(1900 * work + 2 * 100, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ("", "power"),
+        ("busy_power", "busy_time"),
+        ("voltage", "voltage"),
+    ],
+)
+def test_the_energy_model_is_the_most_telling_one(change: str, name: str) -> None:
+    element = "kind: cpu, frequency: 2GHz, operating_points: [{frequency: 2GHz, voltage: 0.9V}]"
+    text = {
+        "": "a: {kind: cpu, busy_power: 1W}",
+        "busy_power": "a: {kind: cpu}",
+        "voltage": f"a: {{{element}}}",
+    }[change]
+    system = system_of(
+        f"devices: {{d: {{processing_elements: {{{text}}}}}}}\n"
+        "tasks: {t: {runs_on: d.a, activation: {rate: 10Hz}, execution: {wcet: 1ms}}}\n"
+    )
+    model = energy_model(system)
+    assert model.name == name
+    assert model.of["d", "a"].busy_mw == {"power": 1000, "busy_time": 1000, "voltage": 1620}[name]
+
+
+def test_heuristics_alone_need_no_solver() -> None:
+    planned = optimise(_trade(), Objective.LATENCY, Stop(60), search=False)
+    assert planned.verdict is Verdict.SCHEDULABLE
+    assert all(one.solved is None for one in planned.proposals)
+    assert planned.moves == 0
+
+
+def test_the_costs_are_those_of_the_analysis() -> None:
+    planned = _planned(Objective.LATENCY)
+    assert planned.best is not None
+    assert planned.best.plan is not None
+    chains = analyze(_trade(), planned.best.plan).modes[0].chains
+    latencies = [one.latency.value_ns for one in chains if one.latency is not None]
+    assert _costs(planned).latency_ns == sum(latencies) // 2
+    assert _costs(planned).peak == max(core_loads(_trade(), planned.best.plan))
+
+
+def test_every_task_has_a_reason_and_every_other_element_its_own() -> None:
+    planned = _planned(Objective.LATENCY)
+    found = reasons(_trade(), planned)
+    assert [one.task for one in found] == [task.name for task in _trade().tasks]
+    assert all(one.why for one in found)
+    assert all(len(one.instead) == 3 for one in found)
+    assert planned.complete
+    told = [why for one in found for _, why in one.instead]
+    assert not any("not looked at" in why for why in told if "apart from" not in why)
+    assert any(why.startswith("mean latency would be") for why in told)
+
+
+def test_the_figures_of_a_frame_add_up() -> None:
+    planned = _planned(Objective.LATENCY)
+    figures = frame_figures(_trade(), planned)
+    assert figures is not None
+    assert figures.path[0].startswith("see_")
+    assert figures.path_ns <= figures.makespan_ns
+    assert figures.speed_up == pytest.approx(figures.work_ns / figures.makespan_ns)
+    assert 0 < figures.efficiency <= 1 <= figures.imbalance
+    assert figures.period_ns == 50_000_000
+    # The fullest core works all the time at the rate that it could keep up with.
+    fullest = _costs(planned).peak / 1e6
+    assert figures.throughput_hz == pytest.approx(20 / fullest, rel=1e-4)
+    assert figures.bubbles_fullest == pytest.approx(1 - fullest, abs=1e-4)
+
+
+CPUS = "devices: {a: {memory: 1GB, processing_elements: {x: {kind: cpu}, y: {kind: cpu}}}}\n"
+
+
+def test_too_much_work_is_said_with_what_would_have_to_give() -> None:
+    tasks = "".join(
+        f"  t{n}: {{runs_on: a.x, candidates: a.y, activation: {{rate: 100Hz}}, execution: {{wcet: 8ms}}}}\n"
+        for n in range(3)
+    )
+    planned = optimise(system_of(f"{CPUS}tasks:\n{tasks}"), Objective.LATENCY, Stop(30), workers=1)
+    assert planned.verdict is Verdict.UNSCHEDULABLE
+    found = obstacles(planned)
+    assert found[0].startswith("load: even the best placement fills a.x to 160 %") or "a.y to 160 %" in found[0]
+    assert "would have to fall to 62 %" in found[0]
+
+
+def test_too_little_memory_is_said() -> None:
+    tasks = "".join(
+        f"  t{n}: {{runs_on: a.x, candidates: a.y, activation: {{rate: 10Hz}}, execution: {{wcet: 1ms}}, "
+        "memory: 600MB}\n"
+        for n in range(2)
+    )
+    planned = optimise(system_of(f"{CPUS}tasks:\n{tasks}"), Objective.BALANCE, Stop(30), workers=1)
+    assert planned.best is None
+    assert planned.verdict is Verdict.UNSCHEDULABLE
+    assert obstacles(planned) == (
+        "memory: no placement fits; the tasks need 1200000000 bytes in all, the devices have 1000000000; give a device "
+        "more, or a task further candidates",
+    )
+
+
+def test_a_chain_that_is_too_slow_is_said() -> None:
+    system = _trade()
+    hasty = replace(system, chains=tuple(replace(chain, max_latency_ns=40_000_000) for chain in system.chains))
+    planned = optimise(hasty, Objective.LATENCY, Stop(20), workers=1)
+    assert planned.verdict is not Verdict.SCHEDULABLE
+    assert planned.best is not None
+    assert any(line.startswith("chain left:") for line in obstacles(planned))
+
+
+def test_another_policy_is_tried_where_that_of_the_file_is_not_accepted() -> None:
+    # Utilisation 1, not harmonic: only EDF meets all deadlines.
+    tasks = (
+        "  p: {runs_on: a.x, activation: {rate: 500Hz}, execution: {wcet: 1ms}}\n"
+        "  q: {runs_on: a.x, activation: {rate: 200Hz}, execution: {wcet: 2.5ms}}\n"
+    )
+    system = system_of(f"{CPUS}tasks:\n{tasks}")
+    planned = optimise(system, Objective.LATENCY, Stop(30), workers=1)
+    assert (planned.verdict, planned.policy) == (Verdict.SCHEDULABLE, "edf")
+    asked = optimise(system, Objective.LATENCY, Stop(30), policy="rms", workers=1)
+    assert (asked.verdict, asked.policy) == (Verdict.UNSCHEDULABLE, "rms")
+
+
+def test_small_tasks_of_one_chain_share_a_core() -> None:
+    def made(switch: str) -> System:
+        return system_of(
+            f"devices: {{a: {{processing_elements: {{cpu: {{kind: cpu, cores: 3, switch_cost: {switch}}}}}}}}}\n"
+            "sensors: {eye: {kind: camera, rate: 10Hz, attached_to: a, topic: /e}}\n"
+            "tasks:\n  big: {runs_on: a.cpu, inputs: {x: eye}, execution: {wcet: 5ms}}\n"
+            "  small: {runs_on: a.cpu, inputs: {x: big}, execution: {wcet: 0.1ms}}\n"
+            "  read: {runs_on: a.cpu, activation: {rate: 10Hz}, inputs: {x: small}, execution: {wcet: 0.1ms}}\n"
+        )
+
+    system = made("10us")
+    places = {task.name: task.pe for task in system.tasks}
+    (found,) = fusions(system, places)
+    assert (found.first, found.second, found.saved_ns, float(found.share)) == ("big", "small", 20_000, 0.2)
+    assert fusions(made("2.5us"), places) == ()
+    plan = make_plan(system, beside={found.second: found.first})
+    assert plan.placements[0].processor == plan.placements[1].processor != plan.placements[2].processor
+
+
+def test_a_better_offset_is_proposed_and_accepted() -> None:
+    # `act` reads 1 ms before `make` has its result; behind it, it reads almost a period earlier.
+    system = system_of(
+        "devices: {a: {processing_elements: {x: {kind: cpu}, y: {kind: cpu}}}}\ntasks:\n"
+        "  make: {runs_on: a.x, activation: {rate: 20Hz}, execution: {wcet: 10ms}}\n"
+        "  act: {runs_on: a.y, activation: {rate: 20Hz, offset: 9ms}, inputs: {x: make}, execution: {wcet: 2ms}}\n"
+        "chains: {go: {path: [make, act], max_latency: 200ms}}\n"
+    )
+    (found,) = propose_offsets(system, make_plan(system), Stop(60))
+    assert (found.task, found.declared_ns, found.offset_ns) == ("act", 9_000_000, 10_000_000)
+    assert found.after_ns == 12_000_000 < found.before_ns
