@@ -94,7 +94,7 @@ def test_ctrl_c_ends_the_search_with_the_best_so_far(cli: Cli) -> None:
     """Forty tasks leave the solver busy for longer than the test waits."""
     everywhere = [f"d{d}.e{e}" for d in range(4) for e in range(4)]
     tasks = "".join(
-        f"  t{n}: {{runs_on: d{n % 4}.e0, candidates: [{', '.join(one for one in everywhere if one != f'd{n % 4}.e0')}], "
+        f"  t{n}: {{runs_on: d{n % 4}.e0, candidates: [{', '.join(set(everywhere) - {f'd{n % 4}.e0'})}], "
         f"activation: {{rate: 20Hz}}, execution: {{wcet: {1 + n % 7}ms}}}}\n"
         for n in range(40)
     )
