@@ -14,9 +14,11 @@ def compile_all(say: Callable[[str], None]) -> None:
     from pipelines.lidar import Cluster, Preprocess
     from rt_sched import kernels
     from rt_sched.analysis import batch
+    from rt_sched.kernels import bulk
     from rt_sched.ports import StageContext
 
     kernels.warm_up()
+    bulk.warm_up()
     batch.warm_up()
     for stage in (Preprocess(), Cluster()):
         stage.start(StageContext(task="compile", base_dir=Path()))

@@ -4,10 +4,22 @@ import sys
 
 try:
     # In the order of the help.
-    from rt_sched.cli import runs, recordings, systems, analysis, planning, what_if, reports, comparisons  # isort: skip
+    from rt_sched.cli import runs, simulation, recordings, systems, analysis  # isort: skip
+    from rt_sched.cli import planning, what_if, reports, comparisons  # isort: skip
     from rt_sched.cli.entry import main
 except KeyboardInterrupt:  # loading typer takes longer than all else that happens before `main` can catch it
     sys.stderr.write("rt-sched: interrupted\n")
     sys.exit(130)
 
-__all__ = ["analysis", "comparisons", "main", "planning", "recordings", "reports", "runs", "systems", "what_if"]
+__all__ = [
+    "analysis",
+    "comparisons",
+    "main",
+    "planning",
+    "recordings",
+    "reports",
+    "runs",
+    "simulation",
+    "systems",
+    "what_if",
+]

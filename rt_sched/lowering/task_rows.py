@@ -26,11 +26,17 @@ _MILLION = 10**6
 
 
 class Execution(str, Enum):
-    """Where demands come from: drawn from the profile, or the same bound for every job."""
+    """Where demands come from: the same bound for every job, drawn evenly between the bounds or from the profile.
+
+    `adversarial`: one of the bounds, each as often as the other (one draw in 32 lies between them), so that scheduling
+    anomalies are met in which less work here makes work there end later.
+    """
 
     PROFILE = "profile"
     WCET = "wcet"
     BCET = "bcet"
+    UNIFORM = "uniform"
+    ADVERSARIAL = "adversarial"
 
 
 def task_row(
@@ -154,7 +160,11 @@ def _demand(times: model.ExecutionTime, execution: Execution, scale: _Scale) -> 
         return scale.demand(times.wcet_ns)
     if execution is Execution.BCET:
         return scale.demand(times.bcet_ns)
-    profile_ns = times.profile_ns or (times.bcet_ns, times.wcet_ns)
+    if execution is Execution.ADVERSARIAL:
+        half = (QUANTILES - 1) // 2
+        return (scale.demand(times.bcet_ns),) * (half + 1) + (scale.demand(times.wcet_ns),) * half
+    bounds_ns = (times.bcet_ns, times.wcet_ns)
+    profile_ns = bounds_ns if execution is Execution.UNIFORM else times.profile_ns or bounds_ns
     return resample_quantiles(tuple(map(scale.demand, profile_ns)))
 
 

@@ -11,9 +11,11 @@ Source: Perfetto documentation, "Writing TrackEvent Protos Synthetically".
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -44,24 +46,60 @@ def write_perfetto(
     events of the run. Processor names read device.element.core; the device is the part before the last two.
     Raises DeploymentError when the file cannot be written.
     """
-    from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
+    with PerfettoFile(path, chains or {}) as file:
+        file.add(trace, marks)
 
-    part = path.with_name(path.name + ".part")
-    tracks = Tracks()
-    pieces = Pieces(trace)
-    flows = Flows(trace, pieces, chains or {})
-    of_processor = [tracks.track(_device(name), name) for name in trace.processor_names]
-    instants = [
-        *_arrivals(trace, tracks, flows),
-        *_job_incidents(trace, tracks, pieces),
-        *_drops(trace, tracks, pieces),
-        *(Instant(mark.time_ns, tracks.track(_SYSTEM, "marks"), mark.text, {}) for mark in marks),
-    ]
-    try:
-        with part.open("wb") as file:
-            packets = Packets(StreamingTraceProtoBuilder(file), trace, pieces, instants)
+
+class PerfettoFile:
+    """A file to which a run is written in parts, one trace after the other; arrows stay inside a part.
+
+    It appears when its block ends, and only when that ends well. Raises DeploymentError when it cannot be written.
+    """
+
+    def __init__(self, path: Path, chains: Mapping[str, Sequence[str]]) -> None:
+        self._path, self._part = path, path.with_name(path.name + ".part")
+        self._chains = chains
+        self._tracks = Tracks()
+        self._numbers = itertools.count(1)
+
+    def __enter__(self) -> Self:
+        from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
+
+        try:
+            self._file = self._part.open("wb")
+        except OSError as error:
+            raise self._refused(error) from error
+        self._builder = StreamingTraceProtoBuilder(self._file)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self._file.close()
+            if kind is None:
+                self._part.replace(self._path)
+        except OSError as error:
+            raise self._refused(error) from error
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    def _refused(self, error: OSError) -> DeploymentError:
+        return DeploymentError(f"cannot write {self._path}: {error.strerror}")
+
+    def add(self, trace: Trace, marks: Iterable[Mark] = ()) -> None:
+        """Write a part of the run."""
+        tracks, pieces = self._tracks, Pieces(trace)
+        flows = Flows(trace, pieces, self._chains, self._numbers)
+        of_processor = [tracks.track(_device(name), name) for name in trace.processor_names]
+        instants = [
+            *_arrivals(trace, tracks, flows),
+            *_job_incidents(trace, tracks, pieces),
+            *_drops(trace, tracks, pieces),
+            *(Instant(mark.time_ns, tracks.track(_SYSTEM, "marks"), mark.text, {}) for mark in marks),
+        ]
+        track_of_slice = [of_processor[processor] for processor in trace.slices.processor.tolist()]
+        try:
+            packets = Packets(self._builder, trace, pieces, instants)
             packets.describe(tracks)
-            track_of_slice = [of_processor[processor] for processor in trace.slices.processor.tolist()]
             for kind, row in _in_time_order(trace, pieces, instants):
                 if kind == _END:
                     packets.end(row, track_of_slice[row])
@@ -69,10 +107,8 @@ def write_perfetto(
                     packets.begin(row, track_of_slice[row], flows.out_of_piece.get(row), flows.into_piece.get(row))
                 else:
                     packets.instant(instants[row])
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise DeploymentError(f"cannot write {path}: {error.strerror}") from error
+        except OSError as error:
+            raise self._refused(error) from error
 
 
 def _device(processor_name: str) -> str:

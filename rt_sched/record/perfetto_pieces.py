@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -39,13 +39,18 @@ class Pieces:
 
 
 class Flows:
-    """Numbers of the arrows that leave and reach each slice (row of the slice table) and leave each sample."""
+    """Numbers of the arrows that leave and reach each slice (row of the slice table) and leave each sample.
 
-    def __init__(self, trace: Trace, pieces: Pieces, chains: Mapping[str, Sequence[str]]) -> None:
+    `numbers`: where they come from.
+    """
+
+    def __init__(
+        self, trace: Trace, pieces: Pieces, chains: Mapping[str, Sequence[str]], numbers: Iterator[int]
+    ) -> None:
         self.out_of_piece: dict[int, list[int]] = {}
         self.into_piece: dict[int, list[int]] = {}
         self.out_of_sample: dict[int, list[int]] = {}
-        self._numbers = itertools.count(1)
+        self._numbers = numbers
         self._link_pieces(trace, pieces)
         used = {link for path in chains.values() for link in itertools.pairwise(path)}
         for edge in trace.edges:

@@ -10,18 +10,10 @@ import numpy.typing as npt
 from rt_sched.kernels import codes
 from rt_sched.kernels.machine import advance
 from rt_sched.lowering.machine_checks import check_machine_input
-from rt_sched.lowering.machine_input import LIMIT_NS, EdgeRow, MachineInput, edge_slots
+from rt_sched.lowering.machine_input import LIMIT_NS, MachineInput
 from rt_sched.sim.build import build_machine, sample_order
-from rt_sched.trace.records import (
-    DropTable,
-    EdgeName,
-    EventTable,
-    JobTable,
-    SampleTable,
-    SliceTable,
-    Trace,
-    TransferTable,
-)
+from rt_sched.sim.traces import trace_of
+from rt_sched.trace.records import Trace
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -126,120 +118,24 @@ class Simulation:
     def _grow(self) -> None:
         machine, clock = self._machine, self._clock
         self._machine = machine._replace(
-            jobs=_with_room(machine.jobs, clock["jobs"], clock["jobs_needed"]),
-            inputs=_with_room(machine.inputs, clock["jobs"], clock["jobs_needed"]),
-            slices=_with_room(machine.slices, clock["slices"], clock["slices_needed"]),
-            drops=_with_room(machine.drops, clock["drops"], clock["drops_needed"]),
-            transfers=_with_room(machine.transfers, clock["transfers"], clock["transfers_needed"]),
-            log=_with_room(machine.log, clock["log"], clock["log_needed"]),
-            events=_with_room(machine.events, 0, clock["events_needed"]),
+            jobs=with_room(machine.jobs, clock["jobs"], clock["jobs_needed"]),
+            inputs=with_room(machine.inputs, clock["jobs"], clock["jobs_needed"]),
+            slices=with_room(machine.slices, clock["slices"], clock["slices_needed"]),
+            drops=with_room(machine.drops, clock["drops"], clock["drops_needed"]),
+            transfers=with_room(machine.transfers, clock["transfers"], clock["transfers_needed"]),
+            log=with_room(machine.log, clock["log"], clock["log_needed"]),
+            events=with_room(machine.events, 0, clock["events_needed"]),
         )
 
     def trace(self) -> Trace:
         """What happened so far, copied. Execution slices of jobs that still run are not in it before the end."""
-        given = self._given
-        return Trace(
-            task_names=tuple(task.name for task in given.tasks),
-            processor_names=given.setup.core_names(),
-            sensor_names=given.sensors,
-            edges=tuple(
-                EdgeName(_source_name(given, edge), given.tasks[edge.target].name, edge.input, slot)
-                for edge, slot in zip(given.edges, edge_slots(given.edges), strict=True)
-            ),
-            jobs=self._job_table(),
-            slices=self._slice_table(),
-            drops=self._drop_table(),
-            samples=self._sample_table(),
-            horizon_ns=given.horizon_ns,
-            seed=given.seed,
-            transfers=self._transfer_table(),
-            events=self._event_table(),
-            setup=given.setup,
-        )
-
-    def _job_table(self) -> JobTable:
-        jobs = self.jobs
-        return JobTable(
-            task=jobs["task"].astype(np.int32),
-            number=jobs["number"].copy(),
-            arrival_ns=jobs["arrival_ns"].copy(),
-            release_ns=jobs["release_ns"].copy(),
-            start_ns=jobs["start_ns"].copy(),
-            finish_ns=jobs["finish_ns"].copy(),
-            deadline_ns=jobs["deadline_ns"].copy(),
-            demand_ns=jobs["demand_ns"].copy(),
-            executed_ns=jobs["executed_ns"].copy(),
-            capture_ns=jobs["capture_ns"].copy(),
-            status=jobs["status"].astype(np.int8),
-            missed=jobs["missed"].astype(np.bool_),
-            overrun=jobs["overrun"].astype(np.bool_),
-            inputs=self.inputs.copy(),
-        )
-
-    def _slice_table(self) -> SliceTable:
-        rows = self._machine.slices[: int(self._clock["slices"])]
-        return SliceTable(
-            processor=rows["processor"].astype(np.int32),
-            job=rows["job"].copy(),
-            start_ns=rows["start_ns"].copy(),
-            end_ns=rows["end_ns"].copy(),
-            kind=rows["kind"].astype(np.int8),
-        )
-
-    def _transfer_table(self) -> TransferTable:
-        rows = self._machine.transfers[: int(self._clock["transfers"])]
-        return TransferTable(
-            edge=rows["edge"].astype(np.int32),
-            message=rows["message"].copy(),
-            queued_ns=rows["queued_ns"].copy(),
-            start_ns=rows["start_ns"].copy(),
-            end_ns=rows["end_ns"].copy(),
-            delivered_ns=rows["delivered_ns"].copy(),
-        )
-
-    def _event_table(self) -> EventTable:
-        rows = self._machine.log[: int(self._clock["log"])]
-        return EventTable(
-            time_ns=rows["time_ns"].copy(),
-            kind=rows["kind"].astype(np.int8),
-            processor=rows["processor"].astype(np.int32),
-            task=rows["task"].astype(np.int32),
-            job=rows["job"].copy(),
-            value=rows["value"].copy(),
-        )
-
-    def _drop_table(self) -> DropTable:
-        rows = self._machine.drops[: int(self._clock["drops"])]
-        return DropTable(
-            time_ns=rows["time_ns"].copy(),
-            edge=rows["edge"].astype(np.int32),
-            message=rows["message"].copy(),
-            reason=rows["reason"].astype(np.int8),
-        )
-
-    def _sample_table(self) -> SampleTable:
-        rows = self._machine.samples
-        number = np.zeros(len(rows), np.int64)
-        for sensor in range(len(self._given.sensors)):
-            mine = rows["sensor"] == sensor
-            number[mine] = np.arange(np.count_nonzero(mine))
-        return SampleTable(
-            sensor=rows["sensor"].astype(np.int32),
-            number=number,
-            arrival_ns=rows["arrival_ns"].copy(),
-            capture_ns=rows["capture_ns"].copy(),
-            status=rows["status"].astype(np.int8),
-        )
+        return trace_of(self._given, self._machine)
 
 
-def _with_room(table: npt.NDArray[Scalar], used: int, needed: int) -> npt.NDArray[Scalar]:
+def with_room(table: npt.NDArray[Scalar], used: int, needed: int) -> npt.NDArray[Scalar]:
     """A copy of `table` with its `used` rows and room for `needed` more; `table` itself when it has that room."""
     if used + needed <= len(table):
         return table
     larger = np.zeros((max(2 * len(table), int(used + needed)), *table.shape[1:]), table.dtype)
     larger[:used] = table[:used]
     return larger
-
-
-def _source_name(given: MachineInput, edge: EdgeRow) -> str:
-    return given.sensors[edge.sensor] if edge.sensor is not None else given.tasks[edge.task or 0].name

@@ -1,0 +1,109 @@
+"""Simulation: a system in, statistics of any number of runs out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rt_sched import kernels
+from rt_sched.app.fault_args import check_fault_times, parse_faults
+from rt_sched.app.plan_files import plan_for
+from rt_sched.app.replay import Progress
+from rt_sched.app.shipped import resolve
+from rt_sched.app.simulate_beginning import Beginning, look_at_beginning
+from rt_sched.app.simulate_document import simulation_document
+from rt_sched.app.simulate_evidence import evidence_of
+from rt_sched.app.simulate_runs import Case, run_all
+from rt_sched.app.simulate_trace import FORMS, trace_form
+from rt_sched.app.stages import ImportedStages
+from rt_sched.config import load_system
+from rt_sched.errors import ConfigError, Problem
+from rt_sched.kernels import bulk
+from rt_sched.lowering import Execution
+from rt_sched.lowering.machine_input import LIMIT_NS
+from rt_sched.sim.bulk_tables import ChainQuestion, Questions
+from rt_sched.units import floor_int, parse_time
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateRequest:
+    """What the user asked for. None: the system file's own policy, one thread per core, no trace.
+
+    Run i of `runs` has the seed `seed` + i. `trace`: a file for the first run.
+    """
+
+    system: str
+    duration: str = "100s"
+    runs: int = 1
+    execution: str = "profile"
+    policy: str | None = None
+    plan: Path | None = None
+    faults: tuple[str, ...] = ()
+    seed: int = 0
+    threads: int | None = None
+    trace: Path | None = None
+
+
+def simulate(request: SimulateRequest, progress: Progress) -> dict[str, Any]:
+    """The whole job; its document. Raises RtSchedError for anything the user can mend."""
+    began = time.monotonic()
+    problems = _problems(request)
+    if problems:
+        raise ConfigError(problems)
+    path = resolve(request.system)
+    system = load_system(path, stages=ImportedStages())
+    plan, note = plan_for(system, request.plan, request.policy)
+    faults = parse_faults(request.faults, system)
+    case = Case(system, plan, faults, Execution(request.execution), _duration_ns(request.duration), request.seed)
+    check_fault_times(faults, case.horizon_ns)
+    progress.step("loading the scheduling kernel")
+    kernels.warm_up()
+    bulk.warm_up()
+    progress.step("analysing, and checking the beginning of the first run")
+    beginning = look_at_beginning(case)
+    progress.step("simulating")
+    counts = run_all(case, _questions(case, beginning), request.runs, request.threads, request.trace, progress)
+    evidence = evidence_of(case, counts, beginning)
+    return simulation_document(
+        case, counts, beginning, evidence, file=str(path), notes=[note] if note else [], wall_s=time.monotonic() - began
+    )
+
+
+def _problems(request: SimulateRequest) -> list[Problem]:
+    """Every mistake in the options."""
+    problems = []
+    names = [one.value for one in Execution]
+    if request.execution not in names:
+        problems.append(Problem("--execution", 0, 0, request.execution, f"valid: {', '.join(names)}"))
+    try:
+        duration_ns = _duration_ns(request.duration)
+    except ValueError as error:
+        problems.append(Problem("--duration", 0, 0, request.duration, str(error)))
+    else:
+        if not 0 < duration_ns <= LIMIT_NS:
+            problems.append(Problem("--duration", 0, 0, request.duration, "must be above 0 and at most 36 years"))
+    if request.trace is not None and trace_form(request.trace) is None:
+        problems.append(Problem("--trace", 0, 0, str(request.trace), f"must end in one of {', '.join(FORMS)}"))
+    return problems
+
+
+def _duration_ns(text: str) -> int:
+    return floor_int(parse_time(text))
+
+
+def _questions(case: Case, beginning: Beginning) -> Questions:
+    """Every response and every chain beside its bounds."""
+    separation_ns = {task.name: task.separation_ns for task in case.system.tasks}
+    deadline_ns = {task.name: task.deadline_ns for task in case.system.tasks}
+    chains = []
+    for judged in beginning.chains:
+        path = judged.chain.path
+        known = beginning.bounds.chains.get(judged.chain.name, {})
+        usual_ns = sum(separation_ns.get(name, 0) + deadline_ns.get(name, 0) for name in path)
+        reaction, latency, data_age = (known.get(f"{name}_bound_ns") for name in ("reaction", "latency", "data_age"))
+        bounds_ns = (reaction, latency, data_age)
+        chains.append(ChainQuestion(judged.chain.name, path, usual_ns, judged.until_ns, bounds_ns))
+    bounds = [beginning.bounds.tasks.get(task.name, {}).get("bound_ns") for task in case.system.tasks]
+    return Questions(tuple(chains), tuple(bounds))

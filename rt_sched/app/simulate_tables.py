@@ -1,0 +1,116 @@
+"""The tables that `simulate` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rt_sched.units import NS_PER_S, format_ms
+
+_STYLE = {"ok": "bold green", "incomplete": "bold yellow", "assumption_violated": "bold yellow"}
+
+
+def print_simulation(document: Mapping[str, Any], console: Console) -> None:
+    """Chains, tasks and processing elements, then the verdict."""
+    if document["chains"]:
+        console.print(_chains(document))
+    console.print(_tasks(document))
+    idle = sum(1 for task in document["tasks"] if not task["jobs"])
+    if idle:
+        console.print(Text(f"{idle} further tasks had no job", style="dim"))
+    console.print(_elements(document))
+    for row in document["bounds_exceeded"]:
+        console.print(Text(_exceeded(row), style="red"))
+    console.print(_checked(document))
+    for note in document["notes"]:
+        console.print(Text(f"note: {note}", style="yellow"))
+    virtual_s = document["runs"] * document["duration_ns"] / NS_PER_S
+    runs = "1 run" if document["runs"] == 1 else f"{document['runs']} runs"
+    figures = f"{runs} of {document['duration_ns'] / NS_PER_S:g} s, {document['jobs']} jobs"
+    speed = f"{virtual_s:g} s of virtual time in {document['wall_s']:.1f} s"
+    text = Text(document["status"], style=_STYLE.get(document["status"], "bold red"))
+    text.append(f"  {document['reason']}", style="not bold default")
+    console.print(text.append(f"  ({figures}; {speed})", style="dim not bold"))
+
+
+def _table(title: str, text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for header in text:
+        table.add_column(header, overflow="fold")
+    for header in numbers:
+        table.add_column(header, justify="right")
+    return table
+
+
+def _red(value_ns: int | None, limit_ns: int | None) -> str:
+    return "red" if value_ns is not None and limit_ns is not None and value_ns > limit_ns else ""
+
+
+def _chains(document: Mapping[str, Any]) -> Table:
+    kinds = ("reaction", "latency", "data_age")
+    headers = [(f"{kind.replace('_', ' ')} max", "bound", "limit") for kind in kinds]
+    table = _table("Chains (ms)", ("chain",), ("outputs", *(one for group in headers for one in group)))
+    for chain in document["chains"]:
+        row = [Text(chain["name"]), Text(str(chain["outputs"]))]
+        for kind in kinds:
+            value, bound, limit = (chain[f"{kind}_{part}_ns"] for part in ("max", "bound", "limit"))
+            row += [Text(format_ms(value), style=_red(value, limit) or _red(value, bound))]
+            row += [Text(format_ms(bound), style="dim"), Text(format_ms(limit, 0))]
+        table.add_row(*row)
+    return table
+
+
+def _tasks(document: Mapping[str, Any]) -> Table:
+    columns = ("jobs", "misses", "drops", "p50", "p99", "max", "bound", "deadline")
+    table = _table("Tasks (response in ms)", ("task", "runs on"), columns)
+    for task in document["tasks"]:
+        if not task["jobs"]:
+            continue
+        largest = task["response_max_ns"]
+        table.add_row(
+            Text(task["name"]),
+            Text(task["pe"]),
+            str(task["jobs"]),
+            Text(str(task["misses"]), style="red" if task["misses"] else ""),
+            Text(str(task["drops"]), style="yellow" if task["drops"] else ""),
+            format_ms(task["response_p50_ns"]),
+            format_ms(task["response_p99_ns"]),
+            Text(format_ms(largest), style=_red(largest, task["bound_ns"])),
+            Text(format_ms(task["bound_ns"]), style="dim"),
+            format_ms(task["deadline_ns"]),
+        )
+    return table
+
+
+def _elements(document: Mapping[str, Any]) -> Table:
+    known = any(one["energy_per_run_mj"] is not None for one in document["pes"])
+    table = _table("Processing elements", ("element",), ("cores", "busy %", *(("mJ a run",) if known else ())))
+    for one in document["pes"]:
+        if one["utilisation"] or one["energy_per_run_mj"] is not None:
+            energy = "–" if one["energy_per_run_mj"] is None else f"{one['energy_per_run_mj']:.1f}"
+            row: list[str | Text] = [Text(one["name"]), str(one["processors"]), f"{100 * one['utilisation']:.2f}"]
+            table.add_row(*row, *((energy,) if known else ()))
+    return table
+
+
+def _exceeded(row: Mapping[str, Any]) -> str:
+    quantity = row["quantity"].replace("_", " ")
+    seen = f"{format_ms(row['value_ns'])} ms at most, bound {format_ms(row['bound_ns'])} ms"
+    return f"{row['who']}: {quantity} over its bound {row['times']} times, {seen}, in the run with seed {row['seed']}"
+
+
+def _checked(document: Mapping[str, Any]) -> Text:
+    """What was checked record by record."""
+    checked = document["checked"]
+    broken = [one["assumption"] for one in checked["monitors"] if not one["holds"]]
+    found = sum(checked["trace_check"]["violation_counts"].values())
+    words = "no rule of the schedule broken" if not found else f"rules of the schedule broken {found} times"
+    assumed = f"broken assumptions: {', '.join(broken)}" if broken else "all assumptions of the bounds held"
+    over = "no bound exceeded" if not document["bounds_exceeded"] else "bounds exceeded"
+    style = "red" if found or document["bounds_exceeded"] else "yellow" if broken else "green"
+    until = f"{checked['until_ns'] / NS_PER_S:g} s"
+    return Text(f"{over} in any run; first {until} record by record: {words}, {assumed}", style=style)
