@@ -26,9 +26,9 @@ from rt_sched.sim.sample_feeds import SampleFeed
 from rt_sched.sim.simulation import with_room
 
 #: First rows of the growing tables: few enough to stay in a core's own cache.
-ROWS = 4096
+ROWS = 8192
 #: Rows of the table of samples.
-SAMPLES = 1024
+SAMPLES = 2048
 
 #: Tables of a machine that fill while it runs, named as their counters in the clock.
 _GROWING = ("jobs", "slices", "drops", "transfers", "log")
