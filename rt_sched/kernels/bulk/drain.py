@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rt_sched.kernels.bulk.chains import drop_shown_reads, rank_samples, show_outputs
 from rt_sched.kernels.bulk.compact import mark_rows, move, number_rows, remember_reads, rename
 from rt_sched.kernels.bulk.fold import excuse_removed, fold_drops, fold_jobs, fold_slices, number_new_jobs
-from rt_sched.kernels.compiled import entry, sources_digest
+from rt_sched.kernels.bulk.sources import sources_digest
+from rt_sched.kernels.compiled import entry
 
 
 def _entries(sources):
@@ -42,4 +41,4 @@ def _entries(sources):
     return fold, compact
 
 
-fold, compact = _entries(sources_digest(Path(__file__).parent))
+fold, compact = _entries(sources_digest())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
+from rt_sched.kernels.bulk.sources import sources_digest
 from rt_sched.kernels.codes import NEVER_NS, NONE, SAMPLE_WAITING
-from rt_sched.kernels.compiled import entry, part, sources_digest
+from rt_sched.kernels.compiled import entry, part
 from rt_sched.kernels.draw import draw, uniform
 
 #: What a draw of a sensor is for.
@@ -80,4 +79,4 @@ def _entry(sources):
     return deliver
 
 
-deliver = _entry(sources_digest(Path(__file__).parent))
+deliver = _entry(sources_digest())
