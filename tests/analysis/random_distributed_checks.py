@@ -244,9 +244,18 @@ def _check_order(
     chains: Sequence[ChainResult],
     outcome: DistributedOutcome,
 ) -> None:
-    """No bound depends on the order in which tasks, sensors, devices, links and processors are written down."""
+    """No bound depends on the order in which tasks, sensors, devices, links and processors are written down.
+
+    But for tasks of one processor with equal deadlines, of which EDF prefers the first: these keep their order.
+    """
     tasks = list(range(len(system.tasks)))
     rng.shuffle(tasks)
+    ties: dict[tuple[int, int], list[int]] = {}
+    for place, task in enumerate(tasks):
+        ties.setdefault((plan.placements[task].processor, system.tasks[task].deadline_ns), []).append(place)
+    for places in ties.values():
+        for place, task in zip(places, sorted(tasks[place] for place in places), strict=True):
+            tasks[place] = task
     processors = list(range(len(plan.processors)))
     rng.shuffle(processors)
     devices, links, sensors = list(system.devices), list(system.links), list(system.sensors)
