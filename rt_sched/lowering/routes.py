@@ -30,7 +30,7 @@ def routed(system: model.System, plan: model.Plan) -> model.System:
     tasks = tuple(
         replace(
             task,
-            inputs=tuple(replace(given, link=routes.link(task, given, device_of)) for given in task.inputs),
+            inputs=tuple(replace(given, link=routes.link_or_declared(task, given, device_of)) for given in task.inputs),
         )
         for task in system.tasks
     )
@@ -82,6 +82,13 @@ class Routes:
     def link(self, reader: model.Task, given: model.Input, device_of: Mapping[str, str]) -> str | None:
         """The link of an input while tasks are on `device_of`; raises NoRouteError."""
         return self.link_between(reader, given, self._at(given, device_of), device_of[reader.name])
+
+    def link_or_declared(self, reader: model.Task, given: model.Input, device_of: Mapping[str, str]) -> str | None:
+        """The link of an input; where none leads to its reader, as may be with what is lost, that of the file."""
+        try:
+            return self.link(reader, given, device_of)
+        except NoRouteError:
+            return given.link
 
     def at_home(self, reader: model.Task, given: model.Input, device_of: Mapping[str, str]) -> bool:
         """Whether an input's source and reader are where the file puts them."""

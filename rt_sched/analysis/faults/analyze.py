@@ -45,7 +45,7 @@ def analyze_faults(
     bounds = {name: mode_bounds(mode, methods, known) for name, mode in modes.items()}
     verdicts = {(one.mode, one.task): one.verdict for mode in report.modes for one in mode.tasks}
     transitions = Transitions(system, modes, bounds, methods)
-    judge = Takeovers(system, plan, modes, bounds, verdicts, methods, known)
+    judge = Takeovers(system, modes, bounds, verdicts, methods, known)
     study = Study(system, modes, bounds, verdicts, transitions, watches or {}, methods, known, judge)
     scenarios = tuple(_scenario(study, one) for one in chosen)
     if ALL in names:

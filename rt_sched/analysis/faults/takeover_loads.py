@@ -19,7 +19,7 @@ Source: Tindell, Burns, Wellings 1992 (a run across a change as a run of the tas
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from rt_sched import model
@@ -30,10 +30,8 @@ from rt_sched.analysis.loads.frequencies import at_frequencies_of
 from rt_sched.analysis.loads.load import LoadTask
 from rt_sched.analysis.loads.resolve import ModeLoad, loads_of, setups_of
 from rt_sched.errors import AnalysisNotApplicable
-from rt_sched.lowering.lower import uses_let
 from rt_sched.lowering.machine_input import Role
-from rt_sched.lowering.task_rows import Execution, task_row
-from rt_sched.trace.setup import EdgeKind, EdgeRow, Setup, TaskRow
+from rt_sched.trace.setup import EdgeKind, EdgeRow, TaskRow
 from rt_sched.units import NS_PER_S
 
 #: Distance of the arrivals of a stream that arrives only once: no busy period comes near it.
@@ -46,20 +44,13 @@ def faults_of(losses: tuple[str, ...]) -> tuple[model.Fault, ...]:
     return tuple(model.Fault(model.FaultKind(kind), target, 0) for kind, _, target in pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Base:
-    """Rows of one mode, with worst and best demands, as they are without a takeover."""
-
-    longest: Setup
-    shortest: Setup
-
-
 class TakeoverLoads:
-    """The modes of one system and plan under takeovers. `system`: with the frequencies of the start of a run."""
+    """The modes of one system under takeovers. `system`: with the frequencies of the start of a run."""
 
-    def __init__(self, system: model.System, plan: model.Plan, modes: Mapping[str, ModeLoad]) -> None:
-        self._system, self._plan, self._modes = system, plan, modes
-        self._bases: dict[str, _Base] = {}
+    def __init__(self, system: model.System) -> None:
+        self._system = system
+        # The steady state and the switch to it are looked at one after the other.
+        self._last: tuple[object, ModeLoad] | None = None
 
     def before(self, mode: ModeLoad, takeover: model.Takeover) -> tuple[ModeLoad, Loss]:
         """What is left of a mode from the loss on until the takeover is in force."""
@@ -99,68 +90,26 @@ class TakeoverLoads:
                     f"{placement.task} leaves {name}, which goes on, while other tasks come there"
                 )
 
-    def _base(self, mode: ModeLoad) -> _Base:
-        if mode.name not in self._bases:
-            longest, shortest = setups_of(mode.system, mode.plan)
-            if mode.system.modes or self._system.modes:
-                at_start = setups_of(self._system, self._plan)
-                longest, shortest = (
-                    at_frequencies_of(start, present)
-                    for start, present in zip(at_start, (longest, shortest), strict=True)
-                )
-            self._bases[mode.name] = _Base(longest, shortest)
-        return self._bases[mode.name]
-
     def _changed(self, mode: ModeLoad, takeover: model.Takeover) -> ModeLoad:
         """The mode with everything where the takeover puts it, lost or not."""
         if not takeover.moves and not takeover.variants and not takeover.dropped:
             return mode
-        found = under_takeover(mode.system, mode.plan, takeover)
-        plan, base = with_moves(mode.plan, takeover), self._base(mode)
-        longest, shortest = found.rewired(base.longest), found.rewired(base.shortest)
-        rows = {
-            index: self._rows(mode, found.system, plan, index)
-            for index, task in enumerate(found.system.tasks)
-            if task.name in found.changed
-        }
-        longest = replace(longest, tasks=_with(longest.tasks, {index: pair[0] for index, pair in rows.items()}))
-        shortest = replace(shortest, tasks=_with(shortest.tasks, {index: pair[1] for index, pair in rows.items()}))
+        key = mode.name, takeover.moves, takeover.variants, takeover.dropped
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._made(mode, takeover)
+        return self._last[1]
+
+    def _made(self, mode: ModeLoad, takeover: model.Takeover) -> ModeLoad:
+        system, plan = under_takeover(mode.system, mode.plan, takeover), with_moves(mode.plan, takeover)
+        longest, shortest = setups_of(system, plan)
+        if self._system.modes:
+            start = setups_of(under_takeover(self._system, mode.plan, takeover), plan)
+            longest, shortest = (
+                at_frequencies_of(first, present) for first, present in zip(start, (longest, shortest), strict=True)
+            )
         dropped = frozenset(takeover.dropped)
         active = tuple(one and row.name not in dropped for one, row in zip(mode.active, longest.tasks, strict=True))
-        return loads_of(mode.name, found.system, plan, longest, shortest, active)
-
-    def _rows(self, mode: ModeLoad, system: model.System, plan: model.Plan, index: int) -> tuple[TaskRow, TaskRow]:
-        """One task with its worst and its best demand where it is now."""
-        task, placement = system.tasks[index], plan.placements[index]
-        processor = plan.processors[placement.processor]
-        device = next(one for one in self._system.devices if one.name == processor.device)
-        element = next(one for one in device.processing_elements if one.name == processor.pe)
-        clock = replace(device.clock, sync_error_ns=0)
-        resource_of = {resource.name: number for number, resource in enumerate(system.resources)}
-        longest, shortest = (
-            task_row(
-                task,
-                placement,
-                element,
-                clock,
-                execution=execution,
-                let=uses_let(system, task),
-                active=mode.active[index],
-                resource_of=resource_of,
-            )
-            for execution in (Execution.WCET, Execution.BCET)
-        )
-        present = replace(mode.setup, tasks=())
-        start_khz = 1 if element.frequency_hz is None else element.frequency_hz // 1000
-        if mode.setup.processors[placement.processor].frequency_khz == start_khz:
-            return longest, shortest
-        at_start = tuple(
-            replace(row, frequency_khz=start_khz) if number == placement.processor else row
-            for number, row in enumerate(mode.setup.processors)
-        )
-        start = replace(present, processors=at_start, tasks=(longest, shortest))
-        first, second = at_frequencies_of(start, present).tasks
-        return first, second
+        return loads_of(mode.name, system, plan, longest, shortest, active)
 
 
 def _with(rows: tuple[TaskRow, ...], changed: Mapping[int, TaskRow]) -> tuple[TaskRow, ...]:

@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from rt_sched import model
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.lowering.lower import input_role
 from rt_sched.lowering.machine_input import Role
-from rt_sched.trace.setup import Setup
 from rt_sched.units import NS_PER_S, ceil_int, floor_int
 
 _MILLION = 10**6
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedTasks:
-    """`system`: with the tasks as they are under a takeover, and one more sensor for each that is read at a lower rate.
-
-    `changed`: names of the tasks whose rows differ. `read_instead`: (task, input) -> the sensor that stands for every
-    n-th message of its own.
-    """
-
-    system: model.System
-    changed: frozenset[str]
-    read_instead: Mapping[tuple[str, str], str]
-
-    def rewired(self, setup: Setup) -> Setup:
-        """The setup with the further sensors, and what reads them."""
-        names = tuple(sensor.name for sensor in self.system.sensors)
-        index_of = {name: index for index, name in enumerate(names)}
-        edges = tuple(
-            edge
-            if (other := self.read_instead.get((setup.tasks[edge.target].name, edge.input))) is None
-            else replace(edge, sensor=index_of[other])
-            for edge in setup.edges
-        )
-        return replace(setup, sensors=names, edges=edges)
-
-
-def under_takeover(system: model.System, plan: model.Plan, takeover: model.Takeover) -> ChangedTasks:
-    """The tasks of a system under a takeover.
+def under_takeover(system: model.System, plan: model.Plan, takeover: model.Takeover) -> model.System:
+    """The system with its tasks as they are under a takeover, still at home where the file puts them.
 
     Moved timed tasks become sporadic: their distances stay, whichever of the two clocks runs them; nothing more is
     known of their phase. A variant with `every` sees each n-th arrival of a clock or sensor.
@@ -56,7 +29,6 @@ def under_takeover(system: model.System, plan: model.Plan, takeover: model.Takeo
     }
     moved = {placement.task: placement for placement in takeover.moves}
     sensors = list(system.sensors)
-    read_instead: dict[tuple[str, str], str] = {}
     tasks, chains = [], system.chains
     for task, nominal in zip(system.tasks, plan.placements, strict=True):
         if task.name in moved:
@@ -69,7 +41,6 @@ def under_takeover(system: model.System, plan: model.Plan, takeover: model.Takeo
             thinned = _every(sensor, variant.every)
             if thinned.name not in {one.name for one in sensors}:
                 sensors.append(thinned)
-            read_instead[task.name, port.name] = thinned.name
             inputs = tuple(replace(one, source=thinned.name) if one is port else one for one in task.inputs)
             task = replace(task, inputs=inputs)
             chains = tuple(
@@ -79,8 +50,7 @@ def under_takeover(system: model.System, plan: model.Plan, takeover: model.Takeo
                 for chain in chains
             )
         tasks.append(task)
-    changed = replace(system, tasks=tuple(tasks), sensors=tuple(sensors), chains=chains)
-    return ChangedTasks(changed, frozenset(moved) | frozenset(variants), read_instead)
+    return replace(system, tasks=tuple(tasks), sensors=tuple(sensors), chains=chains)
 
 
 def _moved(

@@ -62,7 +62,7 @@ class TakeoverResult:
 
 
 class Takeovers:
-    """Judges takeovers of one system and plan.
+    """Judges takeovers of one system and plan, of which `modes` are.
 
     `verdicts`: by mode and task, those of the modes themselves. `known`: bounds of processors that were met before.
     """
@@ -70,7 +70,6 @@ class Takeovers:
     def __init__(
         self,
         system: model.System,
-        plan: model.Plan,
         modes: Mapping[str, ModeLoad],
         bounds: Mapping[str, Mapping[int, TaskBound]],
         verdicts: Mapping[tuple[str, str], Verdict],
@@ -79,7 +78,7 @@ class Takeovers:
     ) -> None:
         self._system, self._modes, self._bounds, self._verdicts = system, modes, bounds, verdicts
         self._methods, self._known = methods, {} if known is None else known
-        self._loads = TakeoverLoads(system, plan, modes)
+        self._loads = TakeoverLoads(system)
 
     def crossing(self, mode: str, takeover: model.Takeover) -> Crossing:
         """All bounds around a takeover. Raises AnalysisNotApplicable for what is not analysed."""

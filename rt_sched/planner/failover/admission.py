@@ -7,7 +7,8 @@ before it were in time, so its arrivals were as assumed, so it is in time. What 
 before. A task may only come to where it stands by in the table: anywhere else it would have to be loaded first.
 
 The answer is refused when it is not sure: on several cores that share a queue, with waits or shared resources, behind
-several streams, and where tasks that have to go on find no such place.
+several streams, on devices whose elements slow each other down, over links that messages do not take usually, and where
+tasks that have to go on find no such place.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rt_sched.analysis.faults.takeover_loads import faults_of
+from rt_sched.analysis.faults.takeover_loads import faults_of, with_moves
 from rt_sched.analysis.faults.takeover_recovery import sampling_tasks
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.system.propagation import Streams, activations, clock_stream, sensor_streams
 from rt_sched.lowering.losses import lost_sensors
+from rt_sched.lowering.routes import routed
 from rt_sched.model import Plan, System, Takeover
 from rt_sched.planner.failover.capacity import Full, Lodger, check_room
 from rt_sched.planner.failover.ground import Ground
@@ -110,10 +112,14 @@ class AdmissionTest:
         """Raises Full unless all processors keep their deadlines that get tasks, or what comes from such tasks."""
         ground = self._ground
         moved = {move.task: move for move in takeover.moves}
+        self._check_routes(takeover)
         onward = {other for name in (*moved, *again) for other in ground.sets_off(name)}
         touched = {move.processor for move in takeover.moves}
         touched |= {ground.home[name] for name in onward if name not in moved and not self._lost(name, takeover)}
+        slowed = {device.name for device in self._system.devices if device.contention}
         for processor in sorted(touched):
+            if ground.device_of(processor) in slowed:
+                raise Full(f"the elements of {ground.device_of(processor)} slow each other down")
             lodgers = [
                 self._lodger(task.name, processor, task.level, again)
                 for task in ground.residents[processor]
@@ -128,6 +134,15 @@ class AdmissionTest:
 
     def _lost(self, task: str, takeover: Takeover) -> bool:
         return f"device:{self._ground.device_of(self._ground.home[task])}" in takeover.losses
+
+    def _check_routes(self, takeover: Takeover) -> None:
+        """Raises Full when a message takes a link that it does not take usually."""
+        usual = routed(self._system, self._ground.plan).tasks
+        now = routed(self._system, with_moves(self._ground.plan, takeover)).tasks
+        for before, after in zip(usual, now, strict=True):
+            for old, new in zip(before.inputs, after.inputs, strict=True):
+                if new.link is not None and new.link != old.link:
+                    raise Full(f"input {new.name} of task {after.name} would take link {new.link}")
 
     def _lodger(self, task: str, processor: int, level: int, again: frozenset[str]) -> Lodger:
         grid = self._grids[task]

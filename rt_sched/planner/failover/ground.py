@@ -48,7 +48,7 @@ class Ground:
         self.modes: Mapping[str, ModeLoad] = {mode.name: mode for mode in mode_loads(system, self.plan)}
         self.bounds = {name: mode_bounds(mode, methods, known) for name, mode in self.modes.items()}
         verdicts = {(name, one.task.name): _verdict(one) for name, all_ in self.bounds.items() for one in all_.values()}
-        self.judge = Takeovers(system, self.plan, self.modes, self.bounds, verdicts, methods, known)
+        self.judge = Takeovers(system, self.modes, self.bounds, verdicts, methods, known)
         self.residents = self._residents()
         self.grids = {task.name: self._grid(task.name) for task in system.tasks}
         self.feeders = {task.name: tuple(dict.fromkeys(one.source for one in task.inputs)) for task in system.tasks}

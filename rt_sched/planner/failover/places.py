@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from rt_sched.analysis.faults.losses import loss_of_faults
 from rt_sched.analysis.faults.takeover_loads import faults_of
 from rt_sched.lowering.losses import lost_sensors
+from rt_sched.lowering.routes import NoRouteError, Routes
 from rt_sched.model import Fault, FaultKind, Input, Link, Policy, Protocol, Task
 from rt_sched.planner.failover.ground import Ground
 from rt_sched.planner.failover.losses import Losses, targets
@@ -22,6 +23,7 @@ class Places:
         self._gone = targets(losses, FaultKind.DEVICE)
         self._cut = targets(losses, FaultKind.LINK)
         self._links: Mapping[str, Link] = {link.name: link for link in ground.system.links}
+        self._routes = Routes(ground.system)
         self._attached = {sensor.name: sensor.attached_to for sensor in ground.system.sensors}
         self.starved = self._starved(losses)
         self._local = {one.name for one in ground.system.resources if one.protocol is not Protocol.MSRP}
@@ -73,16 +75,18 @@ class Places:
         one = self._ground.tasks[task]
         for port in one.inputs:
             if port.source in self._attached:
-                reason = self._frames_reach(port, device)
+                reason = self._frames_reach(one, port, device)
             else:
-                reason = self._messages_reach(port, self._device(port.source, placed), device)
+                reason = self._messages_reach(one, port, self._device(port.source, placed), device)
             if reason is not None:
                 return reason
         for reader in self._ground.readers.get(task, ()):
-            there = self._device(reader, placed)
-            for port in self._ground.tasks[reader].inputs:
-                if port.source == task and reader != task and (reason := self._messages_reach(port, device, there)):
-                    return reason
+            there, other = self._device(reader, placed), self._ground.tasks[reader]
+            for port in other.inputs:
+                if port.source == task and reader != task and there is not None:
+                    reason = self._messages_reach(other, port, device, there)
+                    if reason is not None:
+                        return reason
         return None
 
     def _device(self, task: str, placed: Mapping[str, str]) -> str | None:
@@ -92,27 +96,43 @@ class Places:
         device = self._ground.device_of(self._ground.home[task])
         return None if device in self._gone else device
 
-    def _frames_reach(self, port: Input, device: str) -> str | None:
-        """Raw frames come by attachment, or over the link that the input names."""
-        attached = [name for name in self._attached[port.source] if name not in self._gone]
-        if not attached:
+    def _frames_reach(self, reader: Task, port: Input, device: str) -> str | None:
+        """Raw frames come by attachment, or over a link from a device that the sensor is still attached to."""
+        every = self._attached[port.source]
+        attached = [name for name in every if name not in self._gone]
+        if not attached or (not every and port.link is None):
             return None
-        if port.link is None:
-            return None if device in attached else f"{port.source} is not attached to {device}"
-        link = self._links[port.link]
-        if port.link in self._cut:
-            return f"link {port.link} of input {port.name} is lost"
-        if link.between and (device not in link.between or not set(attached) & set(link.between)):
-            return f"link {port.link} does not bring {port.source} to {device}"
-        return None
+        link = self._link(reader, port, every, device)
+        if link is None:
+            # Where the file has it read without a link on a device that it is not attached to, it may be read anywhere.
+            everywhere = reader.pe[0] not in every and port.link is None
+            return None if device in attached or everywhere else f"{port.source} is not attached to {device}"
+        if isinstance(link, str):
+            return link
+        if link.between and not set(attached) & set(link.between):
+            return f"link {link.name} of input {port.name} leads from a lost device"
+        return self._why_not_over(link, port)
 
-    def _messages_reach(self, port: Input, sender: str | None, receiver: str | None) -> str | None:
-        if port.link is None or sender is None or receiver is None or port.link in self._cut:
+    def _messages_reach(self, reader: Task, port: Input, sender: str | None, receiver: str) -> str | None:
+        if sender is None:
             return None
-        link = self._links[port.link]
-        if not link.between or sender == receiver or {sender, receiver} <= set(link.between):
-            return None
-        return f"link {port.link} does not connect {sender} and {receiver}"
+        link = self._link(reader, port, (sender,), receiver)
+        return link if link is None or isinstance(link, str) else self._why_not_over(link, port)
+
+    def _link(self, reader: Task, port: Input, at: tuple[str, ...], device: str) -> Link | str | None:
+        """The link that brings an input, None where it needs none; text where none leads there."""
+        try:
+            name = self._routes.link_between(reader, port, at, device)
+        except NoRouteError as none:
+            return f"input {port.name} {none}"
+        return None if name is None else self._links[name]
+
+    def _why_not_over(self, link: Link, port: Input) -> str | None:
+        if link.name in self._cut:
+            return f"link {link.name} of input {port.name} is lost"
+        return (
+            None if port.size_bytes is not None else f"the size of input {port.name} on link {link.name} is not known"
+        )
 
     def companions(self, task: str) -> tuple[str, ...]:
         """Tasks that must share a core with it: users of a resource whose protocol is for one core."""

@@ -102,18 +102,28 @@ def test_a_camera_with_one_home_is_lost_with_it() -> None:
     assert outcome.verdict is Verdict.SCHEDULABLE, "the other camera goes on"
 
 
-def test_frames_that_a_link_brings_may_be_read_elsewhere() -> None:
-    link = "links: {net: {bandwidth: 100MB/s, latency: 1ms, between: [b, c]}}\nsensors:"
+@pytest.mark.parametrize(("ends", "reaches"), [("[a, c]", True), ("[b, c]", False)])
+def test_frames_that_a_link_brings_may_be_read_elsewhere(ends: str, reaches: bool) -> None:
+    link = f"links: {{net: {{bandwidth: 100MB/s, latency: 1ms, between: {ends}}}}}\nsensors:"
     system = rig(
         ("  gateway:", "  c: {processing_elements: {cpu: {kind: cpu, cores: 2}}}\n  gateway:"),
         ("sensors:", link),
-        ("inputs: {image: front}", "candidates: [c.cpu], inputs: {image: {from: front, link: net, size: 1MB}}"),
+        ("inputs: {image: front}", "candidates: [c.cpu], output_size: 1kB, inputs: {image: front}"),
         ("runs_on: a.cpu, candidates", "runs_on: b.cpu, candidates"),
+        ("attached_to: [a, b], topic", "frame_size: 1MB, attached_to: [a, b], topic"),
     )
     found, outcome = _planned(system, "device:b")
-    takeover = outcome.takeover
-    assert takeover is None or "see" not in _where(found, takeover)
-    assert "link net does not bring front to c" in outcome.reason, "the link is on the lost device"
+    where = {} if outcome.takeover is None else _where(found, outcome.takeover)
+    if not reaches:
+        assert "see" not in where
+        assert "link net of input image leads from a lost device" in outcome.reason
+        return
+    assert where["see"].startswith("c.cpu")
+    assert all(where[name].startswith("a.cpu") for name in ("watch", "fuse", "decide"))
+    (result,) = outcome.results
+    (front,) = (one for one in result.recoveries if one.origin == "front")
+    kinds = [term.kind.value for term in front.terms or ()]
+    assert "transfer" in kinds, "what sees on c reaches the fusion on a over the link"
 
 
 def test_candidates_are_the_only_places() -> None:
