@@ -13,6 +13,7 @@ from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import ModeResult, TaskResult, Verdict
 from rt_sched.analysis.system.critical_runs import critical_run
 from rt_sched.analysis.system.engine import loads_with_arrivals
+from rt_sched.app.report_bounds import share_ppm
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.nominal_samples import nominal_samples
@@ -116,7 +117,7 @@ def _row(result: TaskResult, load: ProcessorLoad, response: int, job: int, how: 
     arrival_ns = int(jobs.arrival_ns[job])
     finish_ns = int(jobs.finish_ns[job])
     one = load.processor
-    names = [f"{one.device}.{one.pe}.{core}" for core in range(one.core, one.core + one.cores)]
+    names = [one.name] if one.cores == 1 else [f"{one.name}.{core}" for core in range(one.cores)]
     here = np.flatnonzero(np.isin(slices.processor, [trace.processor_names.index(name) for name in names]))
     start_ns = arrival_ns
     if one.cores == 1:
@@ -138,6 +139,7 @@ def _row(result: TaskResult, load: ProcessorLoad, response: int, job: int, how: 
         "unfinished": finish_ns < 0,
         "missed": bool(jobs.missed[job]),
         "response_bound_ns": None if result.bound is None else result.bound.value_ns,
+        "tightness_ppm": None if result.bound is None else share_ppm(response, result.bound.value_ns),
         "start_ns": start_ns,
         "end_ns": end_ns,
         "lanes": _lanes(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rt_sched.app.report_bounds import MILLION, delays_of, milliseconds
+from rt_sched.app.report_bounds import MILLION, milliseconds
 from rt_sched.app.report_chains import tightest
+from rt_sched.app.report_changes import changes, tightest_task
+from rt_sched.report.text import plural
 
 Row = dict[str, Any]
 
@@ -39,7 +41,7 @@ def summary(document: Mapping[str, Any]) -> Row:
         "tightest_chain": chain,
         "tightest_chain_parts": _longest_parts(document, chain),
         "tightest_chain_blocked_by": _first_delay(document, chain),
-        "tightest_task": _tightest_task(document["tasks"]),
+        "tightest_task": tightest_task(document["tasks"]),
         "worst_fault": document["faults"]["worst"],
         "busiest": _busiest(document["processors"]),
         "findings": open_points[:MOST_LISTED],
@@ -71,17 +73,6 @@ def _first_delay(document: Mapping[str, Any], chain: Row | None) -> Row | None:
         return None
     row = next(one for one in document["chains"] if (one["name"], one["mode"]) == (chain["chain"], chain["mode"]))
     return row["delays"][0] if row["delays"] else None
-
-
-def _tightest_task(tasks: Sequence[Row]) -> Row | None:
-    known = [row for row in tasks if row["share_ppm"] is not None]
-    if not known:
-        return None
-    row = max(known, key=lambda one: int(one["share_ppm"]))
-    return {
-        key: row[key]
-        for key in ("name", "mode", "processor", "response_bound_ns", "deadline_ns", "slack_ns", "share_ppm", "verdict")
-    }
 
 
 def _busiest(processors: Sequence[Row]) -> Row | None:
@@ -147,80 +138,6 @@ def _finding(row: Mapping[str, Any], kind: str, why: str) -> Row:
     return {"kind": kind, "name": row["name"], "mode": row["mode"], "verdict": row["verdict"], "why": why}
 
 
-def changes(document: Mapping[str, Any]) -> list[str]:
-    """What would help first, each with the figure behind it: for what is not proven, else for what leaves least."""
-    found = [words for row in document["tasks"] if row["verdict"] != "schedulable" for words in _task_changes(row)]
-    for row in document["chains"]:
-        if row["counts"] and row["verdict"] != "schedulable":
-            found += _chain_changes(row)
-    for row in document["faults"]["rows"]:
-        if row["declared"] and row["verdict"] != "schedulable":
-            found += _fault_changes(row)
-    return list(dict.fromkeys(found)) or _least_margins(document)
-
-
-def _task_changes(row: Row) -> list[str]:
-    if row["response_bound_ns"] is None:
-        instead = [one["instead"] for one in row["refusals"] if one["instead"] and not one["elsewhere"]]
-        return [f"task {row['name']}: {row['reason']}" + (f"; {instead[0]} would apply" if instead else "")]
-    over_ns = row["response_bound_ns"] - row["deadline_ns"]
-    delays = delays_of(row)
-    if over_ns <= 0:
-        return []
-    if not delays:
-        return [f"task {row['name']}: its own jobs need {milliseconds(over_ns)} more than its deadline leaves"]
-    first = delays[0]
-    kind = first["kind"].replace("_", " ")
-    return [
-        f"task {row['name']} is {milliseconds(over_ns)} over: most of what delays it is {kind} by {first['by']}, "
-        f"{milliseconds(first['value_ns'])}"
-    ]
-
-
-def _chain_changes(row: Row) -> list[str]:
-    found = []
-    for quantity, terms in row["terms"].items():
-        margin_ns = row[f"{quantity}_margin_ns"]
-        if margin_ns is not None and margin_ns < 0 and terms:
-            largest = max(terms, key=lambda one: int(one["value_ns"]))
-            found.append(
-                f"chain {row['name']} is {milliseconds(-margin_ns)} over its limit of {quantity.replace('_', ' ')}: "
-                f"its longest part is {largest['kind'].replace('_', ' ')} at {largest['by']}, "
-                f"{milliseconds(largest['value_ns'])}"
-            )
-    return found
-
-
-def _fault_changes(row: Row) -> list[str]:
-    margin_ns = (row["handling"] or {}).get("margin_ns") or 0
-    found = [f"fault {row['fault']}: detect or react {milliseconds(-margin_ns)} sooner"] if margin_ns < 0 else []
-    for one in row["late_tasks"]:
-        bound_ns = one["response_bound_ns"]
-        if bound_ns is not None and bound_ns > one["deadline_ns"]:
-            over = milliseconds(bound_ns - one["deadline_ns"])
-            found.append(f"fault {row['fault']}: task {one['name']} is {over} over its deadline meanwhile")
-    return found or [f"fault {row['fault']}: {row['reason']}"]
-
-
-def _least_margins(document: Mapping[str, Any]) -> list[str]:
-    """Nothing has to change; what would, should the system grow."""
-    found = []
-    for mode in (document["margins"] or {}).get("modes", ()):
-        tasks = sorted(mode["tasks"], key=lambda one: int(one["margin_ppm"]))
-        found += [
-            f"nothing has to change; in mode {mode['mode']} least room has the execution time of {one['name']}, "
-            f"{milliseconds(one['margin_ns'])}, up to the {one['limited_by']}"
-            for one in tasks[:2]
-        ]
-    if not found:
-        row = _tightest_task(document["tasks"])
-        if row is not None:
-            found.append(
-                f"nothing has to change; the tightest task is {row['name']}, {milliseconds(row['slack_ns'])} are left"
-            )
-    return found
-
-
 def _quality(document: Mapping[str, Any]) -> list[Row]:
     """Which kinds of evidence there are, and how much of each."""
     runs = document["evidence"]["runs"]
@@ -235,18 +152,19 @@ def _quality(document: Mapping[str, Any]) -> list[Row]:
         _kind(
             "Runs played by the kernel",
             len(document["critical_runs"]),
-            f"{len(document['critical_runs'])} worst-case runs, {missed} of them miss a deadline",
+            f"{plural(len(document['critical_runs']), 'worst-case run')}, of which {missed} miss a deadline",
         ),
         _kind(
             "Replayed recordings, durations modelled",
             len(modelled),
-            f"{len(modelled)} runs, {_above(modelled)} jobs above their bound" if modelled else "",
+            f"{plural(len(modelled), 'run')}, {_above(modelled)} jobs above their bound" if modelled else "",
         ),
         _kind(
             "Paced runs, durations measured",
             len(paced),
-            f"{len(paced)} runs, {_above(paced)} jobs above their bound" if paced else "",
+            f"{plural(len(paced), 'run')}, {_above(paced)} jobs above their bound" if paced else "",
         ),
+        _kind("Search for bad runs", 0, ""),
         _kind("Hardware in the loop", 0, ""),
         _kind("Probabilistic worst-case execution times", 0, ""),
     ]

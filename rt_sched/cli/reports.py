@@ -51,6 +51,10 @@ def report(
         raise typer.BadParameter("give run folders, or a system file with --system", param_hint="RUN")
     if output.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"{output} does not end in .html", param_hint="--output")
+    if output.resolve() in [run.resolve() / "report.html" for run in runs or ()]:
+        raise typer.BadParameter(
+            f"{output} is the report of the run itself; choose another name", param_hint="--output"
+        )
     program = files.browser() if pdf is not None else None
     request = ReportRequest(
         system=system,

@@ -62,6 +62,7 @@ def test_the_exit_code_is_that_of_the_verdict(cli, system):
         (["report"], "give run folders, or a system file"),
         (["report", "-s", "two.yaml", "-o", "two.pdf"], "does not end in .html"),
         (["report", "nowhere"], "is no run folder"),
+        (["report", "nowhere", "-o", "nowhere/report.html"], "is the report of the run itself"),
         (["analyze", "--taskset", "two.yaml", "-o", "two.html"], "a report is of a system file"),
     ],
 )

@@ -34,8 +34,8 @@ _ROWS = {
     "quality:[evidence_kind]",
     "fault_counts": "declared:int schedulable:int unschedulable:int inconclusive:int undeclared:int",
     "tightest_chain": "chain:text mode:text quantity:text bound_ns:ns limit_ns:ns margin_ns:ns share_ppm:int",
-    "tightest_task": "name:text mode:text processor:text response_bound_ns:ns deadline_ns:ns slack_ns:ns share_ppm:int "
-    "verdict:verdict",
+    "tightest_task": "name:text mode:text processor:text response_bound_ns:ns? deadline_ns:ns slack_ns:ns? "
+    "share_ppm:int? verdict:verdict",
     "busiest": "name:text mode:text load_ppm:int",
     "finding": "kind:text name:text mode:text verdict:verdict why:text",
     "evidence_kind": "kind:text count:int text:text",
@@ -65,8 +65,8 @@ _ROWS = {
     "worst:int jobs_followed:int ...",
     "job_step": "job:int arrival_ns:ns blocking_ns:ns windows_ns:[ns?] iterations:int finish_ns:ns response_ns:ns ...",
     "critical_run": "mode:text task:text processor:text how:text job:int arrival_ns:ns deadline_at_ns:ns finish_ns:ns? "
-    "response_ns:ns unfinished:yes missed:yes response_bound_ns:ns? start_ns:ns end_ns:ns lanes:[text] "
-    "pieces_in_all:int pieces:[piece] arrivals:[arrival]",
+    "response_ns:ns unfinished:yes missed:yes response_bound_ns:ns? tightness_ppm:int? start_ns:ns end_ns:ns "
+    "lanes:[text] pieces_in_all:int pieces:[piece] arrivals:[arrival]",
     "piece": "core:text task:text job:int start_ns:ns end_ns:ns kind:text",
     "arrival": "task:text arrival_ns:ns",
     "chain": "name:text mode:text path:[text] reaction_bound_ns:ns? reaction_limit_ns:ns? latency_bound_ns:ns? "
@@ -176,4 +176,4 @@ def _value(what: str) -> dict[str, Any]:
         return {"type": "array", "items": _value(what[1:-1])}
     if what.startswith("{"):
         return {"type": "object", "additionalProperties": _value(what[1:-1])}
-    return _PLAIN[what] if what in _PLAIN else {"$ref": f"#/$defs/{what}"}
+    return _PLAIN.get(what, {"$ref": f"#/$defs/{what}"})
