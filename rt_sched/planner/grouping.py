@@ -9,7 +9,7 @@ cameras are not with the device that they are attached to first. A camera goes o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -21,6 +21,8 @@ from rt_sched.planner.placing.problem import WHOLE_CORE
 
 #: Groupings that are all compared; of more, the best that changes of one camera or two lead to.
 _MOST_GROUPINGS = 20_000
+#: Changes that are looked at on that way.
+_MOST_LOOKS = 4_000
 
 Score = tuple[int, int, int, int]
 
@@ -139,17 +141,24 @@ class _Rig:
         return found
 
     def improved(self, devices: tuple[str, ...]) -> tuple[str, ...]:
-        """A grouping that no change of one camera, and no exchange of two, makes better."""
+        """A grouping that no change of one camera, and no exchange of two, makes better, as far as they are tried."""
         # The highest load alone would not tell which of two changes leads on while several devices have it.
-        spread = self._climbed(devices, lambda one: (self._squares(one), *self.score(one).key))
+        spread = self._climbed(devices, lambda one: (self._squares(one),))
         return self._climbed(spread, lambda one: self.score(one).key)
 
     def _climbed(self, best: tuple[str, ...], key: Callable[[tuple[str, ...]], tuple[int, ...]]) -> tuple[str, ...]:
-        while True:
-            following = min(self._neighbours(best), key=key, default=best)
-            if key(following) >= key(best):
-                return best
-            best = following
+        lowest, looks, improved = key(best), 0, True
+        while improved:
+            improved = False
+            for following in self._neighbours(best):
+                looks += 1
+                if looks > _MOST_LOOKS:
+                    return best
+                found = key(following)
+                if found < lowest:
+                    best, lowest, improved = following, found, True
+                    break
+        return best
 
     def _squares(self, devices: Sequence[str]) -> int:
         load = dict(self._base)
@@ -157,16 +166,17 @@ class _Rig:
             self._take(load, camera, device)
         return sum(value * value for value in load.values())
 
-    def _neighbours(self, devices: tuple[str, ...]) -> list[tuple[str, ...]]:
-        found = []
+    def _neighbours(self, devices: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         for place, camera in enumerate(self.cameras):
-            found += [(*devices[:place], device, *devices[place + 1 :]) for device in self.options[camera]]
+            for device in self.options[camera]:
+                if device != devices[place]:
+                    yield (*devices[:place], device, *devices[place + 1 :])
         for a, b in combinations(range(len(devices)), 2):
-            if devices[b] in self.options[self.cameras[a]] and devices[a] in self.options[self.cameras[b]]:
+            exchange = devices[a] != devices[b] and devices[b] in self.options[self.cameras[a]]
+            if exchange and devices[a] in self.options[self.cameras[b]]:
                 swapped = list(devices)
                 swapped[a], swapped[b] = devices[b], devices[a]
-                found.append(tuple(swapped))
-        return found
+                yield tuple(swapped)
 
     def _after(
         self, load: Mapping[tuple[str, PEKind], int], devices: Sequence[str], lost: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rt_sched.analysis.theory.fixed_points import NotConverged, Timing, busy_period_ns
 
@@ -23,10 +24,16 @@ def fifo_response_times(tasks: Sequence[Timing]) -> list[int]:
     Raises NotConverged when the load exceeds 1, the busy period does not end within the horizon, or more than
     MOST_RELEASES of it would have to be looked at.
     """
-    return [
+    return list(_responses(tuple(tasks)))
+
+
+@lru_cache(maxsize=256)
+def _responses(tasks: tuple[Timing, ...]) -> tuple[int, ...]:
+    """A link is asked for once for each message that it carries, with the same flows every time."""
+    return tuple(
         done_ns - release_ns + task.jitter_ns
         for task, (release_ns, done_ns) in zip(tasks, fifo_worst_cases(tasks), strict=True)
-    ]
+    )
 
 
 def fifo_worst_cases(tasks: Sequence[Timing], arrival_jitter_ns: Sequence[int] | None = None) -> list[tuple[int, int]]:
