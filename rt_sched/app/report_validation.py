@@ -14,7 +14,8 @@ Row = dict[str, Any]
 
 def validation_section(methods: Iterable[str]) -> Row:
     """The results for these methods, and those for the kernel that replays witnesses. None: none are installed."""
-    folder = shipped_folder("benchmarks/results")
+    # An installed package keeps them without the programs that made them.
+    folder = shipped_folder("results") or shipped_folder("benchmarks/results")
     analysis = _result(folder, "random_analysis.json")
     systems = _result(folder, "random_systems.json")
     mutations = _result(folder, "mutations.json")

@@ -74,6 +74,8 @@ def test_it_contains_what_a_user_needs(contents):
         "pipelines/models/NOTICE",
         "rt_sched/report/templates/run_report.html.j2",
         "rt_sched/report/templates/report.css",
+        "rt_sched/report/templates/schedulability/page.html.j2",
+        *(f"rt_sched/shipped/results/{name}.json" for name in ("random_analysis", "random_systems", "mutations")),
         "rt_sched/shipped/replay_data/hazard_short.mcap",
         *(f"rt_sched/shipped/examples/{path.name}" for path in (ROOT / "examples").glob("*.yaml")),
     ]
