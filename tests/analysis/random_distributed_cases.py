@@ -9,6 +9,8 @@ import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from random_graphs import graph_with_chain
+
 from rt_sched.model import (
     Activation,
     CauseEffectChain,
@@ -80,7 +82,9 @@ class _Draft:
 
 
 def random_distributed(seed: int) -> tuple[System, Plan]:
-    """System `seed` and its plan; every fourth is simple."""
+    """System `seed` and its plan: every fourth is simple, every sixteenth a task graph with its own processors."""
+    if seed % 16 == 15:
+        return graph_with_chain(seed)
     return _Maker(random.Random(seed)).system(simple=seed % 4 == 0)  # noqa: S311 - reproducible test data
 
 

@@ -51,8 +51,8 @@ class Ages:
         """Number and row of every edge into a task that can bring something in this mode."""
         return [
             (number, edge)
-            for number, edge in enumerate(self._edges)
-            if edge.target == index and (edge.task is None or self._mode.active[edge.task])
+            for number, edge in self._mode.into.get(index, ())
+            if edge.task is None or self._mode.active[edge.task]
         ]
 
     def visible(self, number: int) -> tuple[Age, ...]:

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from rt_sched import model
 from rt_sched.analysis.chains.delays import Unbounded
 from rt_sched.analysis.chains.phases import Hop, phased_waits
-from rt_sched.analysis.chains.segments import Segment, segments_of
+from rt_sched.analysis.chains.segments import Segment, Walk
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Bound, ChainResult, Quantity, Term, TermKind, Verdict
 from rt_sched.analysis.system.engine import TaskBound
@@ -38,17 +38,18 @@ PHASED_SOURCE = "Günzel, Chen, Ueter, von der Brüggen, Dürr, Chen 2021"
 def chain_results(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> tuple[ChainResult, ...]:
     """Bounds of every chain of the system whose tasks all exist in this mode."""
     index_of = {task.name: index for index, task in enumerate(mode.system.tasks)}
+    walk = Walk(mode, bounds)
     return tuple(
-        _result(mode, bounds, chain)
+        _result(mode, walk, chain)
         for chain in mode.system.chains
         if all(name not in index_of or mode.active[index_of[name]] for name in chain.path)
     )
 
 
-def _result(mode: ModeLoad, bounds: Mapping[int, TaskBound], chain: model.CauseEffectChain) -> ChainResult:
+def _result(mode: ModeLoad, walk: Walk, chain: model.CauseEffectChain) -> ChainResult:
     limits = chain_limits(mode.system, chain)
     try:
-        segments = segments_of(mode, bounds, chain.path, unlimited=True)
+        segments = walk.along(chain.path, unlimited=True)
     except Unbounded as none:
         verdict = Verdict.INCONCLUSIVE if limits else Verdict.SCHEDULABLE
         return ChainResult(chain.name, mode.name, chain.path, None, None, None, limits, verdict, str(none))

@@ -34,11 +34,12 @@ class Delays:
         self._task_of = {row.name: index for index, row in enumerate(self._rows)}
         self._sensors = sensor_streams(mode.system)
         self._outputs: dict[int, Streams] = outputs_of(mode, bounds)
+        self._load_of = {task.index: load for load in mode.loads for task in load.tasks}
 
     def edge(self, source: str, target: str) -> tuple[int, EdgeRow]:
         """The first edge between the two, as a trace would follow it."""
-        for number, edge in enumerate(self._mode.setup.edges):
-            if edge.target == self._task_of[target] and source in (
+        for number, edge in self._mode.into.get(self._task_of[target], ()):
+            if source in (
                 None if edge.sensor is None else self._mode.setup.sensors[edge.sensor],
                 None if edge.task is None else self._rows[edge.task].name,
             ):
@@ -61,8 +62,7 @@ class Delays:
             if self.may_stay_away(index):
                 raise Unbounded(f"task {row.name} has no largest separation: it may never read")
             return ceil_int(NS_PER_S / (row.rate_hz or Fraction(1))) + row.extra_separation_ns
-        edges = self._mode.setup.edges
-        activating = [edge for edge in edges if edge.target == index and edge.role is not Role.READ]
+        activating = [edge for _, edge in self._mode.into.get(index, ()) if edge.role is not Role.READ]
         present = [edge for edge in activating if edge.task is None or self._mode.active[edge.task]]
         if not present:
             raise Unbounded(f"task {row.name} is never activated in this mode")
@@ -108,14 +108,14 @@ class Delays:
 
     def _refuse_skips(self, index: int, taken: int | None) -> None:
         """Raise where jobs are skipped because a queue that they take a message from is empty."""
-        for number, edge in enumerate(self._mode.setup.edges):
-            takes = edge.target == index and edge.role is Role.READ and edge.kind is EdgeKind.QUEUE
+        for number, edge in self._mode.into.get(index, ()):
+            takes = edge.role is Role.READ and edge.kind is EdgeKind.QUEUE
             if takes and edge.required and number != taken:
                 raise Unbounded(f"task {self._rows[index].name} skips jobs while its queue {edge.input} is empty")
 
     def _refuse_losses(self, index: int) -> None:
         """Raise where jobs of the task may end without an output."""
-        load = next(load for load in self._mode.loads if any(task.index == index for task in load.tasks))
+        load = self._load_of[index]
         task = self._bounds[index].task
         if load.switches_mode and not task.high:
             raise Unbounded(f"task {task.name} is shed when a HI task exceeds C_LO, so outputs may be missing")

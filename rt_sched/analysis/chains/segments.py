@@ -180,8 +180,7 @@ class Walk:
 
     def _has_other_activations(self, number: int, edge: EdgeRow) -> bool:
         """Whether jobs of the reader of an edge are also made by other inputs, and then read this one again."""
-        others = enumerate(self._mode.setup.edges)
-        return any(n != number and e.target == edge.target and e.role is Role.EACH for n, e in others)
+        return any(n != number and e.role is Role.EACH for n, e in self._mode.into[edge.target])
 
     def _to_next(self, source: str, index: int, terms: Sequence[Term]) -> list[Term]:
         """The delay until task `index` surely reads what `source` made."""

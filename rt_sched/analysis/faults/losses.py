@@ -99,7 +99,7 @@ def _why_starved(mode: ModeLoad, loss: Loss, index: int) -> str | None:
     """Why nothing activates a task any more; None when something does."""
     if mode.setup.tasks[index].timed:
         return None
-    edges = [edge for edge in mode.setup.edges if edge.target == index and edge.role is not Role.READ]
+    edges = [edge for _, edge in mode.into.get(index, ()) if edge.role is not Role.READ]
     cut = [edge for edge in edges if edge_is_cut(mode, loss, edge)]
     paired = any(edge.role is Role.PAIRED for edge in edges)
     if not cut or (len(cut) < len(edges) and not paired):
@@ -111,7 +111,7 @@ def _why_starved(mode: ModeLoad, loss: Loss, index: int) -> str | None:
 def _source(mode: ModeLoad, edge: EdgeRow) -> str:
     if edge.link is not None and edge.sensor is None:
         return f"{mode.setup.tasks[edge.task or 0].name} over {mode.setup.links[edge.link].name}"
-    return mode.setup.sensors[edge.sensor] if edge.sensor is not None else mode.setup.tasks[edge.task or 0].name
+    return _source_name(mode, edge)
 
 
 def _stale(mode: ModeLoad, loss: Loss) -> dict[int, tuple[str, ...]]:
@@ -146,7 +146,7 @@ def surviving(mode: ModeLoad, loss: Loss) -> ModeLoad:
 def _touched(mode: ModeLoad, sensors: frozenset[str]) -> set[int]:
     """Tasks that anything of these sensors reaches."""
     touched: set[int] = set()
-    while True:
+    while sensors:
         more = {
             edge.target
             for edge in mode.setup.edges
@@ -155,6 +155,7 @@ def _touched(mode: ModeLoad, sensors: frozenset[str]) -> set[int]:
         if more <= touched:
             return touched
         touched |= more
+    return touched
 
 
 def passes(mode: ModeLoad, loss: Loss, path: tuple[str, ...]) -> bool:
@@ -168,17 +169,16 @@ def passes(mode: ModeLoad, loss: Loss, path: tuple[str, ...]) -> bool:
         return False
     return all(
         any(
-            _joins(mode, edge, source, index_of[target]) and not edge_is_cut(mode, loss, edge)
-            for edge in mode.setup.edges
+            _source_name(mode, edge) == source and not edge_is_cut(mode, loss, edge)
+            for _, edge in mode.into.get(index_of[target], ())
         )
         for source, target in pairwise(path)
     )
 
 
 def _pairs(mode: ModeLoad, index: int) -> bool:
-    return any(edge.target == index and edge.role is Role.PAIRED for edge in mode.setup.edges)
+    return any(edge.role is Role.PAIRED for _, edge in mode.into.get(index, ()))
 
 
-def _joins(mode: ModeLoad, edge: EdgeRow, source: str, target: int) -> bool:
-    name = mode.setup.sensors[edge.sensor] if edge.sensor is not None else mode.setup.tasks[edge.task or 0].name
-    return edge.target == target and name == source
+def _source_name(mode: ModeLoad, edge: EdgeRow) -> str:
+    return mode.setup.sensors[edge.sensor] if edge.sensor is not None else mode.setup.tasks[edge.task or 0].name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +17,7 @@ from rt_sched.lowering import lower
 from rt_sched.lowering.clocks import with_exact_clocks
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.trace.records import SampleTable
-from rt_sched.trace.setup import DeadlineAction, OverrunAction, Policy, ProcessorRow, Setup, TaskRow
+from rt_sched.trace.setup import DeadlineAction, EdgeRow, OverrunAction, Policy, ProcessorRow, Setup, TaskRow
 
 #: The name of the one mode of a system that declares none.
 NOMINAL = "nominal"
@@ -28,7 +28,8 @@ _ENFORCED = (OverrunAction.ABORT, OverrunAction.THROTTLE, OverrunAction.FAIL_OVE
 class ModeLoad:
     """One mode: its loads, with arrivals for timed tasks only; `setup`: the rows that the machine would run.
 
-    `active[i]`: whether the system's task i exists in this mode.
+    `active[i]`: whether the system's task i exists in this mode. `into`: number and row of the edges into every task
+    that has any, as `setup` has them.
     """
 
     name: str
@@ -37,6 +38,13 @@ class ModeLoad:
     setup: Setup
     active: tuple[bool, ...]
     loads: tuple[ProcessorLoad, ...]
+    into: Mapping[int, tuple[tuple[int, EdgeRow], ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        into: dict[int, list[tuple[int, EdgeRow]]] = {}
+        for number, edge in enumerate(self.setup.edges):
+            into.setdefault(edge.target, []).append((number, edge))
+        object.__setattr__(self, "into", {target: tuple(edges) for target, edges in into.items()})
 
 
 def mode_loads(system: model.System, plan: model.Plan) -> tuple[ModeLoad, ...]:

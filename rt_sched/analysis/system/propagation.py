@@ -101,8 +101,8 @@ def activations(
     """
     inputs: list[tuple[MessageStream, ...]] = []
     paired = False
-    for number, edge in enumerate(mode.setup.edges):
-        if edge.target != index or edge.role is Role.READ:
+    for number, edge in mode.into.get(index, ()):
+        if edge.role is Role.READ:
             continue
         paired = paired or edge.role is Role.PAIRED
         streams = edge_streams(mode, number, sensors, outputs)
