@@ -24,7 +24,8 @@ from rt_sched.config import load_system_text  # noqa: E402
 from rt_sched.model import System  # noqa: E402
 from rt_sched.planner.objectives import Objective  # noqa: E402
 from rt_sched.planner.optimise import optimise  # noqa: E402
-from rt_sched.planner.placing.cp import Goal, Status, load_solver, solve  # noqa: E402
+from rt_sched.planner.placing.cp import Status, load_solver, solve  # noqa: E402
+from rt_sched.planner.placing.frame_model import Goal  # noqa: E402
 from rt_sched.planner.placing.heft import heft  # noqa: E402
 from rt_sched.planner.placing.problem import check_frame  # noqa: E402
 from rt_sched.planner.placing.stopping import Stop  # noqa: E402

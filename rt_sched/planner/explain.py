@@ -8,9 +8,9 @@ from fractions import Fraction
 from rt_sched.lowering.task_rows import longest_demand_ns
 from rt_sched.model import Plan, System
 from rt_sched.planner.objectives import Costs, Objective, core_loads
-from rt_sched.planner.optimise import Planned
 from rt_sched.planner.placing.heft import critical_path, heft
 from rt_sched.planner.placing.problem import WHOLE_CORE
+from rt_sched.planner.planned import Planned
 from rt_sched.units import format_ms
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rt_sched.analysis.result import Bound, TermKind, Verdict
-from rt_sched.planner.optimise import Planned
-from rt_sched.planner.placing.cp import Goal, Status, solve
+from rt_sched.planner.placing.cp import Status, solve
+from rt_sched.planner.placing.frame_model import Goal
 from rt_sched.planner.placing.problem import WHOLE_CORE, PlacementProblem
 from rt_sched.planner.placing.stopping import Stop
+from rt_sched.planner.planned import Planned
 from rt_sched.units import format_ns
 
 #: What each of the few questions to the solver may take.

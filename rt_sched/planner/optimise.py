@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from fractions import Fraction
 
 from rt_sched.analysis.analyze import analyze, analyze_mode
 from rt_sched.analysis.loads.resolve import mode_loads
-from rt_sched.analysis.result import AnalysisReport, Verdict
 from rt_sched.lowering import check_plan
-from rt_sched.model import Plan, System
-from rt_sched.planner.fusion import Fusion, fusions
-from rt_sched.planner.grouping import Grouping, group_cameras
+from rt_sched.model import System
+from rt_sched.planner.fusion import fusions
+from rt_sched.planner.grouping import group_cameras
 from rt_sched.planner.objectives import Costs, Objective, costs_of
-from rt_sched.planner.placing.cp import Goal, Solved, Status, solve
+from rt_sched.planner.placing.cp import Solved, Status, solve
 from rt_sched.planner.placing.fit import fit_decreasing
+from rt_sched.planner.placing.frame_model import Goal
 from rt_sched.planner.placing.from_system import placement_problem
 from rt_sched.planner.placing.heft import heft
 from rt_sched.planner.placing.problem import WHOLE_CORE, PlacementProblem
 from rt_sched.planner.placing.stopping import Stop
 from rt_sched.planner.plan import POLICIES, make_plan
+from rt_sched.planner.planned import Place, Planned, Proposal
 
 #: What the solver minimises for each objective; bounds, which it does not know, are for the analysis.
 _GOALS = {
@@ -33,60 +33,6 @@ _GOALS = {
 _LIMITS = (WHOLE_CORE, 850_000, 700_000, 550_000)
 #: The share of the time that the solver may take.
 _SOLVER_SHARE = 0.5
-
-Place = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A placement by `method`, the plan it makes and what that costs; `refused`: why it makes no plan.
-
-    `solved`: what the solver said of it.
-    """
-
-    method: str
-    place: Place
-    plan: Plan | None
-    costs: Costs | None
-    refused: str = ""
-    solved: Solved | None = None
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The best plan found, with the analysis of it; None where no method made any.
-
-    `proposals`: everything that was looked at, in order. `moves`: improvements of the best placement, one task or
-    bundle each. `complete`: whether no further move is better. `interrupted`: whether somebody ended the search.
-    `beside`: by task and place, what moving just that task, or its bundle, there would give, where it was looked at.
-    """
-
-    objective: Objective
-    problem: PlacementProblem
-    best: Proposal | None
-    report: AnalysisReport | None
-    proposals: tuple[Proposal, ...]
-    grouping: Grouping | None
-    fused: tuple[Fusion, ...] = ()
-    moves: int = 0
-    complete: bool = False
-    interrupted: bool = False
-    policy: str = ""
-    elements: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    beside: Mapping[tuple[int, int], Proposal] = field(default_factory=dict)
-
-    def elements_of(self, place: Place) -> dict[str, tuple[str, str]]:
-        """Task -> where a placement puts it."""
-        names = [(device, pe) for device, _, pe in (name.partition(".") for name in self.problem.places)]
-        return {task: names[p] for task, p in zip(self.problem.tasks, place, strict=True)}
-
-    @property
-    def verdict(self) -> Verdict:
-        """That of the analysis; without any plan UNSCHEDULABLE where that is proved, else INCONCLUSIVE."""
-        if self.report is not None:
-            return self.report.verdict
-        proved = any(one.solved is not None and one.solved.status is Status.INFEASIBLE for one in self.proposals)
-        return Verdict.UNSCHEDULABLE if proved else Verdict.INCONCLUSIVE
 
 
 def optimise(

@@ -9,7 +9,7 @@ from rt_sched.analysis.analyze import analyze
 from rt_sched.analysis.result import Verdict
 from rt_sched.model import System
 from rt_sched.planner.failover import FailoverPlan, failover_plan
-from rt_sched.planner.optimise import Planned, Proposal
+from rt_sched.planner.planned import Planned, Proposal
 
 #: Plans whose takeovers are planned at most, that of the file not counted.
 _MOST_PLANS = 3

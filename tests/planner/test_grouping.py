@@ -10,7 +10,8 @@ import pytest
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system, load_system_text
 from rt_sched.model import System
-from rt_sched.planner.grouping import group_cameras, shared_view_mrad, tasks_of_cameras
+from rt_sched.planner.cameras import shared_view_mrad, tasks_of_cameras
+from rt_sched.planner.grouping import group_cameras
 
 QUAD_ORIN = Path(__file__).parents[2] / "examples" / "quad_orin.yaml"
 

@@ -19,8 +19,9 @@ from rt_sched.planner.fusion import fusions
 from rt_sched.planner.objectives import Costs, Objective, core_loads
 from rt_sched.planner.obstacles import obstacles
 from rt_sched.planner.offsets import propose_offsets
-from rt_sched.planner.optimise import Planned, optimise
+from rt_sched.planner.optimise import optimise
 from rt_sched.planner.placing.stopping import Stop
+from rt_sched.planner.planned import Planned
 
 
 @cache

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from placement_cases import random_graph, topcuoglu
 
-from rt_sched.planner.placing.cp import Goal, Status, solve
+from rt_sched.planner.placing.cp import Status, solve
 from rt_sched.planner.placing.fit import fit_decreasing
+from rt_sched.planner.placing.frame_model import Goal
 from rt_sched.planner.placing.heft import critical_path, heft, upward_ranks
 from rt_sched.planner.placing.problem import FrameSchedule, Hop, PlacementProblem, check_frame
 from rt_sched.planner.placing.stopping import Stop
