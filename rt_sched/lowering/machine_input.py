@@ -18,6 +18,7 @@ from rt_sched.trace.setup import (
     DeadlineAction,
     EdgeKind,
     EdgeRow,
+    ExtraArrivalRow,
     FaultRow,
     FaultTarget,
     FrequencyChangeRow,
@@ -34,6 +35,7 @@ from rt_sched.trace.setup import (
     Setup,
     SuspensionRow,
     TableEntry,
+    TaskChangeRow,
     TaskRow,
     TimeSlice,
 )
@@ -46,6 +48,7 @@ __all__ = [
     "DeadlineAction",
     "EdgeKind",
     "EdgeRow",
+    "ExtraArrivalRow",
     "FaultRow",
     "FaultTarget",
     "FrequencyChangeRow",
@@ -64,6 +67,7 @@ __all__ = [
     "Setup",
     "SuspensionRow",
     "TableEntry",
+    "TaskChangeRow",
     "TaskRow",
     "TimeSlice",
     "edge_slots",
@@ -107,6 +111,8 @@ class MachineInput:
     links: tuple[LinkRow, ...] = ()
     mode_changes: tuple[ModeChangeRow, ...] = ()
     frequency_changes: tuple[FrequencyChangeRow, ...] = ()
+    task_changes: tuple[TaskChangeRow, ...] = ()
+    extra_arrivals: tuple[ExtraArrivalRow, ...] = ()
 
     @property
     def setup(self) -> Setup:
@@ -121,6 +127,8 @@ class MachineInput:
             self.faults,
             self.mode_changes,
             self.frequency_changes,
+            self.task_changes,
+            self.extra_arrivals,
         )
 
 

@@ -13,15 +13,30 @@ _LOSSES = {
     FaultTarget.SENSOR: codes.SENSOR_LOSS,
     FaultTarget.LINK: codes.LINK_LOSS,
 }
+_RETURNS = {
+    FaultTarget.PROCESSOR: codes.PROCESSOR_RETURN,
+    FaultTarget.SENSOR: codes.SENSOR_RETURN,
+    FaultTarget.LINK: codes.LINK_RETURN,
+}
 
 
 def planned_changes(given: MachineInput) -> npt.NDArray[np.void]:
     """Records `tables.CHANGE` by time, kind, target; those that agree in all three keep their order."""
     rows = [(fault.time_ns, int(_LOSSES[fault.kind]), fault.target, 0) for fault in given.faults]
     rows += [
+        (fault.until_ns, int(_RETURNS[fault.kind]), fault.target, 0)
+        for fault in given.faults
+        if fault.until_ns is not None
+    ]
+    rows += [
         (change.time_ns, int(codes.FREQUENCY_CHANGE), change.processor, change.frequency_khz)
         for change in given.frequency_changes
     ]
+    rows += [
+        (change.time_ns, int(codes.MOVE if change.moved else codes.VARIATION), change.task, number)
+        for number, change in enumerate(given.task_changes)
+    ]
+    rows += [(extra.time_ns, int(codes.EXTRA_ARRIVAL), extra.task, 0) for extra in given.extra_arrivals]
     for number in range(len(given.tasks)):
         rows += _presence(given, number)
     rows.sort(key=lambda row: row[:3])

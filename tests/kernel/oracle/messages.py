@@ -47,7 +47,8 @@ def deliver_transfers(s: State) -> None:
         if link in s.lost_links:
             continue
         for transfer in s.transfers:
-            if s.g.edges[transfer.edge].link == link and transfer.end + row.latency_ns == s.now:
+            due = transfer.end + row.latency_ns == s.now and not transfer.lost
+            if due and s.g.edges[transfer.edge].link == link:
                 transfer.delivered = s.now
                 deliver(s, transfer.edge, transfer.message)
 
