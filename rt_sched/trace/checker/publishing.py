@@ -49,7 +49,7 @@ def _let_instants(history: History) -> tuple[Int64s, Int64s, Int64s]:
     """
     jobs = history.trace.jobs
     let = np.flatnonzero(history.per_job(lambda task: task.let) == 1).astype(np.int64)
-    let = let[(jobs.deadline_ns[let] < history.trace.horizon_ns) & (jobs.status[let] != JobStatus.LOST)]
+    let = let[jobs.deadline_ns[let] < history.trace.horizon_ns]
     if any(len(outages.begin_ns) for outages in history.row_outages):
         let = np.array([job for job in let.tolist() if not _given_up(history, job)], np.int64)
     at_ns = jobs.deadline_ns[let]
