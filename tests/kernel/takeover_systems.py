@@ -46,16 +46,20 @@ def with_takeovers(rng: random.Random, given: MachineInput) -> MachineInput:
     instants += [rng.randint(0, given.horizon_ns) for _ in range(rng.randint(1, 4))]
     changes: list[TaskChangeRow] = []
     present = list(given.tasks)
-    for time_ns in sorted(set(rng.sample(instants, min(len(instants), rng.randint(0, 4))))):
+    for time_ns in sorted(set(rng.sample(instants, min(len(instants), rng.randint(1, 6))))):
         for task in range(len(present)):
             if rng.random() < 0.5:
                 moved = rng.random() < 0.7 and _movable(given, present[task])
                 row = _moved(rng, given, present[task]) if moved else present[task]
                 present[task] = _varied(rng, row)
                 changes.append(TaskChangeRow(time_ns, task, present[task], moved))
+    by_message = [index for index, task in enumerate(present) if not task.timed]
     extras = {
-        ExtraArrivalRow(rng.choice((*instants, rng.randint(0, given.horizon_ns))), rng.randrange(len(present)))
-        for _ in range(rng.choice((0, 1, 3, 6)))
+        ExtraArrivalRow(
+            rng.choice((*instants, rng.randint(0, given.horizon_ns))),
+            rng.choice(by_message) if by_message and rng.random() < 0.6 else rng.randrange(len(present)),
+        )
+        for _ in range(rng.choice((0, 2, 4, 8)))
     }
     rng.shuffle(changes)
     tasks = tuple(replace(task, every=rng.randint(2, 3)) if rng.random() < 0.1 else task for task in given.tasks)
