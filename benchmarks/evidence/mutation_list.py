@@ -500,14 +500,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         15,
         "memory-bound work left is not rescaled",
         _FREQUENCY,
-        'compute_ns = left_ns - min(left_ns, state["memory_ns"])',
+        'compute_ns = left_ns - min(left_ns, job["memory_ns"])',
         "compute_ns = left_ns",
     ),
     Mutation(
         15,
         "memory-bound work of new jobs is not rescaled",
         _FREQUENCY,
-        'compute_ns = max(declared_ns - state["memory_ns"], 0)',
+        "compute_ns = max(declared_ns - memory_ns, 0)",
         "compute_ns = declared_ns",
     ),
     Mutation(
