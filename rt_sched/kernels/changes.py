@@ -31,6 +31,7 @@ from rt_sched.kernels.codes import (
     READ,
     REASON_INACTIVE,
     REMOVAL,
+    ROUTE_CHANGE,
     SENSOR_LOSS,
     SENSOR_RETURN,
     TIMED,
@@ -76,6 +77,9 @@ def make_changes(m):
             move_task(m, target, change["value"])
         elif kind == VARIATION:
             vary_task(m, target, change["value"])
+        elif kind == ROUTE_CHANGE:
+            m.edges[target]["lane"] = change["value"]
+            m.edges[target]["transfer_ns"] = change["transfer_ns"]
         elif kind == REMOVAL:
             _remove_task(m, target)
         elif kind == ADDITION:

@@ -53,10 +53,11 @@ SAMPLE_WAITING, SAMPLE_DELIVERED, SAMPLE_LOST = _codes(3)
     FREQUENCY_CHANGE,
     MOVE,
     VARIATION,
+    ROUTE_CHANGE,
     REMOVAL,
     ADDITION,
     EXTRA_ARRIVAL,
-) = _codes(12)
+) = _codes(13)
 
 #: What a core does between two instants of a slice.
 SLICE_EXECUTE, SLICE_SWITCH, SLICE_SPIN = _codes(3)

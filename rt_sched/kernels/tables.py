@@ -214,7 +214,7 @@ SPAN = _record("start_ns", "end_ns", "switch_ns", "first_task", "last_task")
 #: `level`, `deadline_ns`: ceiling, the best level and least relative deadline of its users.
 RESOURCE = _record("protocol", "level", "deadline_ns", "owner", "owner_dead", "waiters")
 
-#: `first_place`: where the edge's ring of `depth` message ids begins in `rings`. `lane`: link, or NONE.
+#: `first_place`: where the edge's ring of `depth` message ids begins in `rings`. `lane`: present link, or NONE.
 EDGE = _record(
     "target",
     "slot",
@@ -239,8 +239,9 @@ TRANSFER = _record("edge", "message", "queued_ns", "start_ns", "end_ns", "visibl
 
 SENSOR = _record("first_output", "last_output", "lost")
 SAMPLE = _record("arrival_ns", "sensor", "capture_ns", "status")
-#: `value`: the new frequency, or the row of `Machine.declarations` that a task gets.
-CHANGE = _record("time_ns", "kind", "target", "value")
+#: `value`: the new frequency, the row of `Machine.declarations` that a task gets, or the lane that an edge gets;
+#: `transfer_ns`: time of its messages on that.
+CHANGE = _record("time_ns", "kind", "target", "value", "transfer_ns")
 
 #: `activated_by`: input slot whose message activated the job, NONE for timed and paired jobs. `declared_ns`: demand at
 #: the first frequency of its processor. `next_job`: the next one of its task to arrive. `memory_ns`: what of its demand

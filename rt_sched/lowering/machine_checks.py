@@ -252,8 +252,13 @@ def _check_edge(problems: MachineProblems, path: str, edge: EdgeRow, given: Mach
     if edge.role == Role.PAIRED and edge.kind != EdgeKind.QUEUE:
         problems.say(path, "paired inputs wait for each other and need a queue")
     problems.within(f"{path}.size_bytes", edge.size_bytes, 1, LIMIT_NS)
-    if edge.link is not None and problems.index(f"{path}.link", edge.link, len(given.links)):
-        bandwidth = given.links[edge.link].bytes_per_s
+    if edge.link is not None:
+        _check_route(problems, path, edge, edge.link, given)
+
+
+def _check_route(problems: MachineProblems, path: str, edge: EdgeRow, link: int, given: MachineInput) -> None:
+    if problems.index(f"{path}.link", link, len(given.links)):
+        bandwidth = given.links[link].bytes_per_s
         if bandwidth > 0:
             transfer_ns = int(Fraction(edge.size_bytes * 10**9) / bandwidth)
             problems.within(f"{path}.size_bytes: time on the link", transfer_ns, 0, LIMIT_NS - 1)
@@ -299,6 +304,13 @@ def _check_changes(problems: MachineProblems, given: MachineInput) -> None:
         problems.within(f"{path}.time_ns", change.time_ns, 0, LIMIT_NS)
         problems.index(f"{path}.processor", change.processor, len(given.processors))
         problems.within(f"{path}.frequency_khz", change.frequency_khz, 1, LIMIT_FREQUENCY_KHZ)
+    for number, route in enumerate(given.route_changes):
+        path = f"route_changes[{number}]"
+        problems.within(f"{path}.time_ns", route.time_ns, 0, LIMIT_NS)
+        if problems.index(f"{path}.edge", route.edge, len(given.edges)) and route.link is not None:
+            _check_route(problems, path, given.edges[route.edge], route.link, given)
+        if any((route.time_ns, route.edge) == (other.time_ns, other.edge) for other in given.route_changes[:number]):
+            problems.say(path, "the edge gets two routes at one instant")
     active = {number for number, task in enumerate(given.tasks) if task.active}
     for number, mode in sorted(enumerate(given.mode_changes), key=lambda one: (one[1].time_ns, one[0])):
         path = f"mode_changes[{number}]"

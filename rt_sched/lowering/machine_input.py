@@ -31,6 +31,7 @@ from rt_sched.trace.setup import (
     Protocol,
     ResourceRow,
     Role,
+    RouteChangeRow,
     SectionRow,
     Setup,
     SuspensionRow,
@@ -62,6 +63,7 @@ __all__ = [
     "Protocol",
     "ResourceRow",
     "Role",
+    "RouteChangeRow",
     "Samples",
     "SectionRow",
     "Setup",
@@ -113,6 +115,7 @@ class MachineInput:
     frequency_changes: tuple[FrequencyChangeRow, ...] = ()
     task_changes: tuple[TaskChangeRow, ...] = ()
     extra_arrivals: tuple[ExtraArrivalRow, ...] = ()
+    route_changes: tuple[RouteChangeRow, ...] = ()
 
     @property
     def setup(self) -> Setup:
@@ -129,6 +132,7 @@ class MachineInput:
             self.frequency_changes,
             self.task_changes,
             self.extra_arrivals,
+            self.route_changes,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,6 @@ import numpy.typing as npt
 from rt_sched.kernels import codes, tables
 from rt_sched.kernels.tables import Machine
 from rt_sched.lowering.machine_input import (
-    EdgeRow,
     MachineInput,
     OverrunAction,
     Policy,
@@ -20,7 +18,7 @@ from rt_sched.lowering.machine_input import (
     TaskRow,
     edge_slots,
 )
-from rt_sched.sim.planned import planned_changes
+from rt_sched.sim.planned import planned_changes, transfer_ns
 
 Int64s = npt.NDArray[np.int64]
 
@@ -319,7 +317,7 @@ def _resources(given: MachineInput) -> npt.NDArray[np.void]:
 def _edges(given: MachineInput, slots: tuple[int, ...]) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.edges), tables.EDGE)
     places = 0
-    for row, edge, slot in zip(table, given.edges, slots, strict=True):
+    for row, (index, edge), slot in zip(table, enumerate(given.edges), slots, strict=True):
         row["target"] = edge.target
         row["slot"] = slot
         row["kind"] = edge.kind
@@ -330,17 +328,9 @@ def _edges(given: MachineInput, slots: tuple[int, ...]) -> npt.NDArray[np.void]:
         row["first_place"] = places
         row["register"] = codes.NONE
         row["lane"] = codes.NONE if edge.link is None else edge.link
-        row["transfer_ns"] = _transfer_ns(given, edge)
+        row["transfer_ns"] = transfer_ns(given, index, edge.link)
         places += edge.depth
     return table
-
-
-def _transfer_ns(given: MachineInput, edge: EdgeRow) -> int:
-    """Time of a message on the edge's link, rounded up."""
-    if edge.link is None:
-        return 0
-    exact_ns = Fraction(edge.size_bytes * 10**9) / given.links[edge.link].bytes_per_s
-    return -(-exact_ns.numerator // exact_ns.denominator)
 
 
 def _lanes(given: MachineInput) -> npt.NDArray[np.void]:

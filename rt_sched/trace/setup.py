@@ -322,6 +322,18 @@ class ExtraArrivalRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteChangeRow:
+    """Messages that are published from `time_ns` on take another link to the end of an edge, or none.
+
+    What is on its way arrives as it would have.
+    """
+
+    time_ns: int
+    edge: int
+    link: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """Everything about a run that is declared before it begins, except its sensor samples."""
 
@@ -336,6 +348,7 @@ class Setup:
     frequency_changes: tuple[FrequencyChangeRow, ...] = ()
     task_changes: tuple[TaskChangeRow, ...] = ()
     extra_arrivals: tuple[ExtraArrivalRow, ...] = ()
+    route_changes: tuple[RouteChangeRow, ...] = ()
 
     def core_names(self) -> tuple[str, ...]:
         """Name of every core: that of its processor, with a number when the processor has several."""

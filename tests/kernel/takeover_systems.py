@@ -17,6 +17,7 @@ from rt_sched.lowering.machine_input import (
     Policy,
     ProcessorRow,
     Protocol,
+    RouteChangeRow,
     SectionRow,
     SuspensionRow,
     TaskChangeRow,
@@ -68,7 +69,19 @@ def with_takeovers(rng: random.Random, given: MachineInput) -> MachineInput:
         tasks=tasks,
         task_changes=tuple(changes),
         extra_arrivals=tuple(sorted(extras, key=lambda one: (one.task, one.time_ns))),
+        route_changes=_routes(rng, given, instants),
     )
+
+
+def _routes(rng: random.Random, given: MachineInput, instants: list[int]) -> tuple[RouteChangeRow, ...]:
+    """Edges that get another link, or lose or get one."""
+    if not given.links:
+        return ()
+    places = {
+        (rng.choice(instants), rng.randrange(len(given.edges)))
+        for _ in range(rng.choice((0, 3, 9)) if given.edges else 0)
+    }
+    return tuple(RouteChangeRow(at, edge, rng.choice((None, *range(len(given.links))))) for at, edge in sorted(places))
 
 
 def _more(rng: random.Random, given: MachineInput) -> ProcessorRow:

@@ -28,6 +28,7 @@ from rt_sched.lowering.machine_input import (
     Protocol,
     ResourceRow,
     Role,
+    RouteChangeRow,
     Samples,
     SectionRow,
     SuspensionRow,
@@ -335,6 +336,20 @@ def test_a_link_is_free_when_it_returns() -> None:
     assert checked(given).transfers.start_ns.tolist() == [1, 7]
 
 
+def test_what_is_on_its_way_arrives_by_the_old_route() -> None:
+    tasks = (task("seen", 1, 0, 2, 5, 8), task("sink", 1, rate_hz=None, explicit_arrivals_ns=None, level=1))
+    given = system(
+        tasks,
+        edges=(EdgeRow(1, "in", EdgeKind.QUEUE, Role.EACH, task=0, link=0, size_bytes=6),),
+        links=(LinkRow("slow", Fraction(10**9)), LinkRow("fast", Fraction(2 * 10**9))),
+        route_changes=(RouteChangeRow(3, 0, 1), RouteChangeRow(8, 0, None)),
+    )
+    trace = checked(given)
+    assert trace.transfers.delivered_ns.tolist() == [7, 9, 13]
+    assert trace.jobs.arrival_ns[trace.jobs.task == 1].tolist() == [7, 9, 9, 13]
+    assert trace.jobs.inputs[trace.jobs.task == 1, 0].tolist() == [0, 5, 2, 1]
+
+
 def test_a_processor_returns_into_the_next_slice_of_its_cycle() -> None:
     tasks = (task("x", 30, 0, 11), task("y", 30, 0, 11))
     slices = (TimeSlice(4, (0,), 1), TimeSlice(6, (1,)))
@@ -350,6 +365,10 @@ def test_a_lost_arrival_uses_up_what_was_said_to_it() -> None:
 
 JOB = task("work", 3, 0)
 GOOD = system((JOB,), TWO, resources=(ResourceRow("r", Protocol.PRIORITY_CEILING),))
+WIRED = {
+    "edges": (EdgeRow(0, "in", EdgeKind.LATEST, Role.READ, task=0),),
+    "links": (LinkRow("wire", Fraction(10**9)),),
+}
 SLICED = (cpu(name="a"), cpu(Policy.TIME_SLICED, name="b", slices=(TimeSlice(9, ()),)))
 
 
@@ -384,6 +403,10 @@ SLICED = (cpu(name="a"), cpu(Policy.TIME_SLICED, name="b", slices=(TimeSlice(9, 
             },
             "the users of a priority_ceiling resource stay where they are",
         ),
+        ({"route_changes": (RouteChangeRow(1, 0, None),)}, "route_changes[0].edge: 0 is not one of the 0"),
+        ({"route_changes": (RouteChangeRow(-1, 0, 0),)} | WIRED, "route_changes[0].time_ns: -1 is outside"),
+        ({"route_changes": (RouteChangeRow(1, 0, 3),)} | WIRED, "route_changes[0].link: 3 is not one of the 1"),
+        ({"route_changes": (RouteChangeRow(1, 0, None),) * 2} | WIRED, "the edge gets two routes at one instant"),
         ({"extra_arrivals": (ExtraArrivalRow(-1, 0),)}, "extra_arrivals[0].time_ns: -1 is outside"),
         ({"extra_arrivals": (ExtraArrivalRow(1, 3),)}, "extra_arrivals[0].task: 3 is not one of the 1"),
         ({"extra_arrivals": (ExtraArrivalRow(1, 0),) * 2}, "extra_arrivals[1]: there is one at this instant already"),

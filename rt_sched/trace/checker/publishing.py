@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
 from rt_sched.trace.records import EventKind, Int64s, JobStatus, SampleStatus, message_of_sample, sample_of
-from rt_sched.trace.setup import FaultTarget
+from rt_sched.trace.setup import FaultTarget, Setup
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,10 +113,11 @@ def _through_links(history: History, sent: tuple[list[Stream], list[Stream]], fo
     tasks, sensors = sent
     streams: list[Stream] = []
     queued: list[tuple[int, int, int, int, int, int]] = []
+    routes = [_Routes(history.setup, index) for index in range(len(history.setup.edges))]
     for index, edge in enumerate(history.setup.edges):
         source = sensors[edge.sensor] if edge.sensor is not None else tasks[edge.task or 0]
         streams.append(source)
-        if edge.link is None:
+        if not routes[index].any:
             continue
         # At one instant completions come first, then LET publications, then samples; each by task or by sample.
         if edge.sensor is not None:
@@ -126,32 +128,54 @@ def _through_links(history: History, sent: tuple[list[Stream], list[Stream]], fo
         queued += [
             (at, phase, place, place_in, index, message)
             for place_in, (at, place, message) in enumerate(zip(*columns, strict=True))
+            if routes[index].link_at(at) is not None
         ]
     if queued:
         queued.sort(key=lambda one: (one[0], one[1], one[2], one[4] if one[1] == 2 else one[3], one[4]))
-    visible = _transfers(history, [(one[0], one[4], one[5]) for one in queued], found)
+    visible = _transfers(history, routes, [(one[0], one[4], one[5]) for one in queued], found)
     for index, edge in enumerate(history.setup.edges):
-        if edge.link is not None:
-            arrived = visible.get(index, [])
-            times = np.array([at for at, _ in arrived], np.int64)
-            streams[index] = Stream(times, np.array([message for _, message in arrived], np.int64))
+        if routes[index].any:
+            # At one instant outputs of tasks come before what links deliver, and that before samples.
+            source, phase = streams[index], 2 if edge.sensor is not None else 0
+            columns = enumerate(zip(source.time_ns.tolist(), source.message.tolist(), strict=True))
+            direct = [(at, phase, 0, n, one) for n, (at, one) in columns if routes[index].link_at(at) is None]
+            arrived = sorted([*direct, *visible.get(index, [])])
+            times = np.array([one[0] for one in arrived], np.int64)
+            streams[index] = Stream(times, np.array([one[4] for one in arrived], np.int64))
     return streams
 
 
+class _Routes:
+    """Which link carries the messages of an edge, from when on."""
+
+    def __init__(self, setup: Setup, edge: int) -> None:
+        changes = sorted((one for one in setup.route_changes if one.edge == edge), key=lambda one: one.time_ns)
+        self._times_ns = [change.time_ns for change in changes]
+        self._links = [setup.edges[edge].link, *(change.link for change in changes)]
+        self.any = any(link is not None for link in self._links)
+
+    def link_at(self, time_ns: int) -> int | None:
+        """The link of what is published at an instant, None for none."""
+        return self._links[bisect_right(self._times_ns, time_ns)]
+
+
 def _transfers(
-    history: History, queued: list[tuple[int, int, int]], found: Findings
-) -> dict[int, list[tuple[int, int]]]:
-    """Send everything through the links, compare with the transfers; returns what came out of each edge and when."""
+    history: History, routes: list[_Routes], queued: list[tuple[int, int, int]], found: Findings
+) -> dict[int, list[tuple[int, int, int, int, int]]]:
+    """Send everything through the links and compare with the transfers.
+
+    Returns what came out of each edge, as instant, phase, link, order on the link, message.
+    """
     setup, table = history.setup, history.trace.transfers
     free_ns = [0] * len(setup.links)
     lost = history.outages(FaultTarget.LINK, len(setup.links))
     # The loss of each link that follows its last message.
     free_lost_ns = [-1] * len(setup.links)
-    visible: dict[int, list[tuple[int, int]]] = {}
+    visible: dict[int, list[tuple[int, int, int, int, int]]] = {}
     columns = (table.edge, table.message, table.queued_ns, table.start_ns, table.end_ns, table.delivered_ns)
     told = list(zip(*(column.tolist() for column in columns), strict=True))
     for place, (at_ns, edge, message) in enumerate(queued):
-        link = setup.edges[edge].link or 0
+        link = routes[edge].link_at(at_ns) or 0
         now = np.array([at_ns], np.int64)
         start_ns = end_ns = delivered_ns = -1
         if not lost[link].covers(now)[0]:
@@ -167,7 +191,7 @@ def _transfers(
             if delivered_ns >= min(history.trace.horizon_ns, lost_ns):
                 delivered_ns = -1
             else:
-                visible.setdefault(edge, []).append((delivered_ns, message))
+                visible.setdefault(edge, []).append((delivered_ns, 1, link, place, message))
         expected = (edge, message, at_ns, start_ns, end_ns, delivered_ns)
         if place >= len(told) or told[place] != expected:
             where = f"link {setup.links[link].name}"

@@ -26,6 +26,10 @@ def changes(s: State) -> None:
             for job in s.live():
                 if s.processor(job) == change.processor and rescale(s, job, old):
                     s.tell("RESCALE", job, job.demand)
+    for route in s.g.route_changes:
+        if route.time_ns == s.now:
+            s.link_of[route.edge] = route.link
+            s.met["another route"] += 1
     for task in range(len(s.g.tasks)):
         for number, change in enumerate(s.g.task_changes):
             if change.time_ns == s.now and change.task == task:
@@ -59,7 +63,7 @@ def lose(s: State, kind: FaultTarget, target: int) -> None:
         s.lost_links.add(target)
         s.link_free[target] = 0
         for transfer in s.transfers:
-            transfer.lost = transfer.lost or s.g.edges[transfer.edge].link == target
+            transfer.lost = transfer.lost or transfer.link == target
         s.tell("LINK_LOST", value=target)
 
 

@@ -131,6 +131,7 @@ class Transfer:
     """One message on a link."""
 
     edge: int
+    link: int
     message: int
     queued: int
     start: int
@@ -186,6 +187,7 @@ class State:
         self.owed = [0 for _ in given.edges]
         self.transfers: list[Transfer] = []
         self.link_free = [0 for _ in given.links]
+        self.link_of = [edge.link for edge in given.edges]
 
         processors = given.processors
         self.first_core = [sum(p.cores for p in processors[:index]) for index in range(len(processors))]
