@@ -30,9 +30,8 @@ def check_plan(system: model.System, plan: model.Plan) -> list[str]:
         problems += check_sharing(system, plan)
         problems += check_memory(system, plan)
         problems += check_routes(system, plan)
-        problems += check_takeovers(system, plan)
     problems += _check_activations(system)
-    return problems
+    return problems or check_takeovers(system, plan)
 
 
 def _check_processors(system: model.System, plan: model.Plan) -> list[str]:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from rt_sched import model
 from rt_sched.lowering.lower import input_role
 from rt_sched.lowering.machine_input import Role
-from rt_sched.lowering.takeovers import placement_under
+from rt_sched.lowering.routes import check_routes
+from rt_sched.lowering.takeovers import placement_under, plan_under
 
 #: Elements with these policies run only what their cycle was made for.
 _BY_CYCLE = (model.Policy.TIME_SLICED, model.Policy.TABLE)
@@ -23,6 +24,22 @@ def check_takeovers(system: model.System, plan: model.Plan) -> list[str]:
     for takeover in plan.takeovers:
         checked = _Takeover(system, plan, takeover)
         problems += [f"takeover of {', '.join(takeover.losses) or 'nothing'}: {text}" for text in checked.problems()]
+    return problems or _check_memory(system, plan)
+
+
+def _check_memory(system: model.System, plan: model.Plan) -> list[str]:
+    """Devices without the memory for their tasks and those that are ready to take over there. The former fit alone."""
+    there: dict[str, set[str]] = {device.name: set() for device in system.devices}
+    for placement in (*plan.placements, *(move for takeover in plan.takeovers for move in takeover.moves)):
+        there[plan.processors[placement.processor].device].add(placement.task)
+    problems = []
+    for device in system.devices:
+        needed = sum(task.memory_bytes or 0 for task in system.tasks if task.name in there[device.name])
+        if plan.takeovers and device.memory_bytes is not None and needed > device.memory_bytes:
+            problems.append(
+                f"device {device.name}: its tasks and those that are ready to take over need {needed} bytes of memory, "
+                f"and it has {device.memory_bytes}"
+            )
     return problems
 
 
@@ -53,7 +70,7 @@ class _Takeover:
         if not found:
             found = [*self._places(), *self._levels(), *self._sharing(), *self._dropped(), *self._arrivals()]
             found += self._variants()
-        return found
+        return found or check_routes(self._system, plan_under(takeover, self._plan))
 
     def _losses(self) -> Iterable[str]:
         losses = self._takeover.losses

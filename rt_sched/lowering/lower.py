@@ -35,7 +35,7 @@ from rt_sched.lowering.machine_input import (
 )
 from rt_sched.lowering.nominal_samples import samples_under
 from rt_sched.lowering.routes import routed
-from rt_sched.lowering.takeovers import RowOf, extra_arrival_rows, task_change_rows
+from rt_sched.lowering.takeovers import RowOf, extra_arrival_rows, route_change_rows, task_change_rows
 from rt_sched.lowering.task_rows import Execution, demands_with_overruns, task_row
 from rt_sched.trace.records import SampleTable
 
@@ -67,6 +67,7 @@ def lower(
     that `routes` finds for the plan. `scenario` adds its own losses, overruns and change of mode to those given.
     `plan_changes`: when takeovers of the plan come into force.
     """
+    route_changes = route_change_rows(system, plan, plan_changes)
     system = routed(system, plan)
     if scenario is not None:
         faults = (*faults, *losses_of(system, scenario))
@@ -99,6 +100,7 @@ def lower(
         frequency_changes=frequency_rows(system, plan, mode_changes, frequency_changes),
         task_changes=task_change_rows(system, plan, plan_changes, row_of),
         extra_arrivals=extra_arrival_rows(system, plan_changes),
+        route_changes=route_changes,
     )
 
 

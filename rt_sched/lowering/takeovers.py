@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from rt_sched import model
-from rt_sched.lowering.machine_input import LIMIT_NS, ExtraArrivalRow, TaskChangeRow, TaskRow
+from rt_sched.lowering.machine_input import (
+    LIMIT_NS,
+    ExtraArrivalRow,
+    RouteChangeRow,
+    TaskChangeRow,
+    TaskRow,
+)
+from rt_sched.lowering.routes import routed
 
 #: The row of a task, by its index, at a placement and in a variant (None: none).
 RowOf = Callable[[int, model.Placement, model.Variant | None], TaskRow]
@@ -32,6 +40,33 @@ def task_change_rows(
                 rows.append(TaskChangeRow(time_ns, index, row_of(index, *wanted), moved=wanted[0] != placement))
             now[index] = wanted
     return tuple(rows)
+
+
+def route_change_rows(
+    system: model.System, plan: model.Plan, changes: Sequence[model.PlanChange]
+) -> tuple[RouteChangeRow, ...]:
+    """Which edges get another link because their sender or their reader is on another device."""
+    link_of = {link.name: index for index, link in enumerate(system.links)}
+    rows = []
+    now = _links(system, plan)
+    for time_ns, takeover in takeovers_in_force(changes):
+        wanted = _links(system, plan_under(takeover, plan))
+        rows += [
+            RouteChangeRow(time_ns, edge, None if link is None else link_of[link])
+            for edge, link in enumerate(wanted)
+            if link != now[edge]
+        ]
+        now = wanted
+    return tuple(rows)
+
+
+def _links(system: model.System, plan: model.Plan) -> list[str | None]:
+    return [given.link for task in routed(system, plan).tasks for given in task.inputs]
+
+
+def plan_under(takeover: model.Takeover | None, plan: model.Plan) -> model.Plan:
+    """The plan with the placements that hold while a takeover is in force."""
+    return replace(plan, placements=tuple(placement_under(takeover, placement) for placement in plan.placements))
 
 
 def placement_under(takeover: model.Takeover | None, nominal: model.Placement) -> model.Placement:

@@ -345,9 +345,9 @@ def test_what_is_on_its_way_arrives_by_the_old_route() -> None:
         route_changes=(RouteChangeRow(3, 0, 1), RouteChangeRow(8, 0, None)),
     )
     trace = checked(given)
-    assert trace.transfers.delivered_ns.tolist() == [7, 9, 13]
-    assert trace.jobs.arrival_ns[trace.jobs.task == 1].tolist() == [7, 9, 9, 13]
-    assert trace.jobs.inputs[trace.jobs.task == 1, 0].tolist() == [0, 5, 2, 1]
+    assert trace.transfers.delivered_ns.tolist() == [7, 6, 9]
+    assert trace.jobs.arrival_ns[trace.jobs.task == 1].tolist() == [6, 7, 9, 9]
+    assert trace.jobs.inputs[trace.jobs.task == 1, 0].tolist() == [1, 0, 5, 2]
 
 
 def test_a_processor_returns_into_the_next_slice_of_its_cycle() -> None:

@@ -15,6 +15,7 @@ from rt_sched.model import (
     EdgeKind,
     ExecutionTime,
     Input,
+    Link,
     PEKind,
     Placement,
     Plan,
@@ -199,3 +200,21 @@ def test_cycles_are_neither_left_nor_entered(movable: System, plan: Plan) -> Non
 
 def test_tasks_of_a_lost_device_may_stay_and_be_lost(movable: System, plan: Plan) -> None:
     assert problems(movable, plan, Takeover(("device:orin-1",))) == []
+
+
+def test_messages_need_a_way_to_where_tasks_go(movable: System, plan: Plan) -> None:
+    link = Link("eth", Fraction(10**9), between=("orin-1", "orin-3"))
+    found = problems(replace(movable, links=(link,)), plan, replace(GOOD, moves=GOOD.moves[:1], variants=()))
+    assert found == [
+        "takeover of device:orin-1: task detect: input frame comes from decode on orin-2, and no link leads from there "
+        "to orin-1"
+    ]
+
+
+def test_what_is_ready_to_take_over_needs_memory(movable: System, plan: Plan) -> None:
+    system = task(1, memory_bytes=700)(task(2, memory_bytes=400)(movable))
+    devices = (system.devices[0], replace(system.devices[1], memory_bytes=1000))
+    assert problems(replace(system, devices=devices), plan) == []
+    assert problems(replace(system, devices=devices), plan, GOOD) == [
+        "device orin-2: its tasks and those that are ready to take over need 1100 bytes of memory, and it has 1000"
+    ]

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from rt_sched.lowering import Execution, lower
-from rt_sched.lowering.machine_input import ExtraArrivalRow, MachineInput, ModeChangeRow
+from rt_sched.lowering.machine_input import ExtraArrivalRow, MachineInput, ModeChangeRow, RouteChangeRow
 from rt_sched.model import (
     DeviceClock,
     ExecutionTime,
     FaultEffect,
     FaultScenario,
+    Link,
     Mode,
     ModeChange,
     PEKind,
@@ -131,6 +132,22 @@ def test_overruns_of_a_scenario_are_those_of_the_variant_as_well(varied: System,
     given = lowered(varied, plan, PlanChange(40, OTHER), scenario=scenario)
     assert given.tasks[2].explicit_demands_ns == (400, 900)
     assert given.task_changes[-1].row.explicit_demands_ns == (20, 900)
+
+
+def test_messages_take_the_links_that_lead_to_where_tasks_are(varied: System, plan: Plan) -> None:
+    link = Link("eth", Fraction(10**9), latency_ns=3, between=("orin-1", "orin-2"))
+    inputs = tuple(replace(one, link="eth", size_bytes=7) for one in varied.tasks[2].inputs[:1])
+    pair = replace(varied.tasks[2], inputs=(*inputs, *varied.tasks[2].inputs[1:]))
+    detect = replace(varied.tasks[1], inputs=(replace(varied.tasks[1].inputs[0], size_bytes=9),))
+    system = replace(varied, links=(link,), tasks=(varied.tasks[0], detect, pair, *varied.tasks[3:]))
+    given = lowered(system, plan, PlanChange(40, OTHER), PlanChange(50, ONE), PlanChange(90, None))
+    assert [edge.link for edge in given.edges[:3]] == [None, None, 0]
+    assert given.route_changes == (
+        RouteChangeRow(40, 1, 0),
+        RouteChangeRow(50, 1, None),
+        RouteChangeRow(50, 2, None),
+        RouteChangeRow(90, 2, 0),
+    )
 
 
 def test_a_lowered_takeover_runs(varied: System, plan: Plan) -> None:
