@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rt_sched import model
-from rt_sched.lowering.lower import input_role
-from rt_sched.lowering.machine_input import Role
 from rt_sched.lowering.routes import check_routes
 from rt_sched.lowering.takeovers import placement_under, plan_under
 
@@ -168,10 +166,9 @@ class _Takeover:
 
     def _arrivals(self) -> Iterable[str]:
         for name in self._takeover.redone:
-            task = self._tasks[name]
             if name not in self._moved:
                 yield f"task {name} is redone, but does not move"
-            if task.is_timed or all(input_role(task.activation, given) is Role.READ for given in task.inputs):
+            if self._tasks[name].is_timed:
                 yield f"task {name} is redone, but no message activates it"
         for name, delay_ns in self._takeover.at_once:
             if not self._tasks[name].is_timed:

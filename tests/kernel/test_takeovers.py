@@ -340,7 +340,7 @@ def test_what_is_on_its_way_arrives_by_the_old_route() -> None:
     tasks = (task("seen", 1, 0, 2, 5, 8), task("sink", 1, rate_hz=None, explicit_arrivals_ns=None, level=1))
     given = system(
         tasks,
-        edges=(EdgeRow(1, "in", EdgeKind.QUEUE, Role.EACH, task=0, link=0, size_bytes=6),),
+        edges=(EdgeRow(1, "in", EdgeKind.QUEUE, Role.EACH, task=0, depth=2, link=0, size_bytes=6),),
         links=(LinkRow("slow", Fraction(10**9)), LinkRow("fast", Fraction(2 * 10**9))),
         route_changes=(RouteChangeRow(3, 0, 1), RouteChangeRow(8, 0, None)),
     )

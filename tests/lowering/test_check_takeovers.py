@@ -11,12 +11,10 @@ import pytest
 from rt_sched.lowering import check_plan
 from rt_sched.model import (
     CriticalSection,
-    Edge,
-    EdgeKind,
     ExecutionTime,
-    Input,
     Link,
     PEKind,
+    Periodic,
     Placement,
     Plan,
     Policy,
@@ -169,7 +167,7 @@ def task(position: int, **change: object) -> Change:
             "variant light of task detect has a C_LO; that of a task never changes",
         ),
         (
-            task(0, inputs=(Input("image", "front", None, Edge(EdgeKind.LATEST)),)),
+            task(0, activation=Periodic(Fraction(30))),
             "task decode is redone, but no message activates it",
         ),
     ],

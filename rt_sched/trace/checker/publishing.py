@@ -137,8 +137,8 @@ def _through_links(history: History, sent: tuple[list[Stream], list[Stream]], fo
         if routes[index].any:
             # At one instant outputs of tasks come before what links deliver, and that before samples.
             source, phase = streams[index], 2 if edge.sensor is not None else 0
-            columns = enumerate(zip(source.time_ns.tolist(), source.message.tolist(), strict=True))
-            direct = [(at, phase, 0, n, one) for n, (at, one) in columns if routes[index].link_at(at) is None]
+            published = enumerate(zip(source.time_ns.tolist(), source.message.tolist(), strict=True))
+            direct = [(at, phase, 0, n, one) for n, (at, one) in published if routes[index].link_at(at) is None]
             arrived = sorted([*direct, *visible.get(index, [])])
             times = np.array([one[0] for one in arrived], np.int64)
             streams[index] = Stream(times, np.array([one[4] for one in arrived], np.int64))
