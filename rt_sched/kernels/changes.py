@@ -106,8 +106,18 @@ def _lose_processor(m, processor):
             emit_job(m, EVENT_JOB_LOST, m.tasks[task]["head_job"])
             end_job(m, task, LOST)
         if m.tasks[task]["let"] == 1:
-            m.tasks[task]["let_job"] = NONE
-            m.timers[m.clock[0]["let_timers"] + task] = NEVER_NS
+            _give_up(m, task)
+
+
+@routine
+def _give_up(m, task):
+    """What a task has not published yet, it never does."""
+    job = m.tasks[task]["let_job"]
+    while job != NONE:
+        m.jobs[job]["given_up"] = 1
+        job = m.jobs[job]["next_job"]
+    m.tasks[task]["let_job"] = NONE
+    m.timers[m.clock[0]["let_timers"] + task] = NEVER_NS
 
 
 @routine

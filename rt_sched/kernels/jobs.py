@@ -99,6 +99,7 @@ def arrive(m, task, activated_by, capture_ns):
     job["declared_ns"] = declared_ns
     job["demand_ns"] = declared_ns
     job["memory_ns"] = state["memory_ns"]
+    job["given_up"] = 0
     job["executed_ns"] = 0
     job["capture_ns"] = capture_ns
     job["status"] = UNFINISHED

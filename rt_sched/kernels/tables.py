@@ -245,7 +245,7 @@ CHANGE = _record("time_ns", "kind", "target", "value", "transfer_ns")
 
 #: `activated_by`: input slot whose message activated the job, NONE for timed and paired jobs. `declared_ns`: demand at
 #: the first frequency of its processor. `next_job`: the next one of its task to arrive. `memory_ns`: what of its demand
-#: no frequency changes.
+#: no frequency changes. `given_up`: whether a loss has left nothing of it to publish under LET.
 JOB = _record(
     "task",
     "number",
@@ -264,6 +264,7 @@ JOB = _record(
     "next_job",
     "declared_ns",
     "memory_ns",
+    "given_up",
 )
 SLICE = _record("processor", "job", "start_ns", "end_ns", "kind")
 DROP = _record("time_ns", "edge", "message", "reason")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from rt_sched.kernels.codes import (
     ABORTED,
     EVENT_ABORT,
-    EVENT_TASK_CHANGED,
+    EVENT_TASK_MOVED,
+    EVENT_TASK_VARIED,
     HOLD_ON_CORE,
     NONE,
 )
@@ -21,14 +22,14 @@ from rt_sched.kernels.trail import note, note_head
 @routine
 def move_task(m, task, row):
     """Abort the jobs of a task at once, whatever locks they hold; what arrives from now on is as `row` declares it."""
-    state = m.tasks[task]
+    state, declared = m.tasks[task], m.declarations[row]
+    note(m, EVENT_TASK_MOVED, declared["processor"], task, NONE, row)
     if state["head_job"] != NONE:
         strike_backlog(m, task)
         if state["hold"] & HOLD_ON_CORE:
             leave_core(m, state["core"])
         note_head(m, EVENT_ABORT, task, NONE)
         end_job(m, task, ABORTED)
-    declared = m.declarations[row]
     _change_queue(m, task, declared["processor"])
     state["level"] = declared["level"]
     state["in_slice"] = declared["in_slice"]
@@ -40,7 +41,7 @@ def move_task(m, task, row):
     state["server_ns"] = declared["server_ns"]
     state["suppress_next"] = 0
     state["degrade_next"] = 0
-    vary_task(m, task, row)
+    _change_demand(m, task, row)
 
 
 @routine
@@ -65,7 +66,14 @@ def _change_queue(m, task, processor):
 
 @routine
 def vary_task(m, task, row):
-    """The demands of jobs that arrive from now on, and which of them are left out, are as `row` declares it."""
+    """Only the demands of jobs that arrive from now on, and which of them are left out, are as `row` declares it."""
+    note(m, EVENT_TASK_VARIED, m.tasks[task]["processor"], task, NONE, row)
+    _change_demand(m, task, row)
+
+
+@routine
+def _change_demand(m, task, row):
+    """What a later job needs, and which of them make one."""
     state, declared = m.tasks[task], m.declarations[row]
     state["memory_ns"] = declared["memory_ns"]
     state["first_demand"] = declared["first_demand"]
@@ -75,4 +83,3 @@ def vary_task(m, task, row):
     state["first_number"] = state["next_number"]
     for point in range(m.quantiles.shape[1]):
         m.quantiles[task, point] = m.quantiles[len(m.tasks) + row, point]
-    note(m, EVENT_TASK_CHANGED, state["processor"], task, NONE, row)

@@ -86,10 +86,10 @@ class EventKind(IntEnum):
     must wait for a lock, under msrp spinning [resource], LOCK: it has it now [resource], UNLOCK [resource], OWNER_DEAD:
     freed because its owner was lost or ended [resource], OVERRUN: the budget is used up with work left, ENFORCE: the
     overrun action happens [OverrunAction], THROTTLE: no budget until REPLENISH [the server deadline under edf, else the
-    number of the arrival that pays], HIGH and LOW:
-    criticality mode of a processor, LET_PUBLISH, LET_UNFINISHED: nothing to publish, SLICE of a time_sliced processor
-    [index] and ENTRY of a table processor [index; job -1: empty] begin, LINK_RETURNED [link], TASK_CHANGED: a task is
-    declared anew [index of the change in the setup].
+    number of the arrival that pays], HIGH and LOW: criticality mode of a processor, LET_PUBLISH, LET_UNFINISHED:
+    nothing to publish, SLICE of a time_sliced processor [index] and ENTRY of a table processor [index; job -1: empty]
+    begin, LINK_RETURNED [link], TASK_MOVED and TASK_VARIED: a task is declared anew, in another place or only with
+    another demand [index of the change in the setup].
 
     The processor of an event is that of its job, else that on which its task is from that instant on.
     """
@@ -120,7 +120,8 @@ class EventKind(IntEnum):
     SLICE = 35
     ENTRY = 36
     LINK_RETURNED = 39
-    TASK_CHANGED = 40
+    TASK_MOVED = 40
+    TASK_VARIED = 41
 
 
 class SampleStatus(IntEnum):

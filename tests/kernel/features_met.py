@@ -126,7 +126,8 @@ LEAST_PER_1000: dict[str, dict[str, int]] = {
 #: The same over 1 000 systems with takeovers, of what these add.
 LEAST_PER_1000_TAKEOVERS: dict[str, dict[str, int]] = {
     "takeovers": {
-        "TASK_CHANGED": 3200,
+        "TASK_MOVED": 1700,
+        "TASK_VARIED": 1400,
         "moved with a job": 420,
         "moved from a core": 210,
         "moved with a lock": 60,

@@ -75,7 +75,7 @@ def test_a_task_that_moves_aborts_its_jobs_and_goes_on_elsewhere() -> None:
     assert schedule(trace, 0) == "seen 0-4"
     assert schedule(trace, 1) == "seen2 10-14, other 14-17, seen3 20-24"
     assert statuses(trace, "seen") == ["ABORTED", "ABORTED", "COMPLETED", "COMPLETED"]
-    assert events(trace) == [(4, "ABORT", "seen", -1)] * 2 + [(4, "TASK_CHANGED", "seen", 0)]
+    assert events(trace) == [(4, "TASK_MOVED", "seen", 0), *[(4, "ABORT", "seen", -1)] * 2]
 
 
 def test_a_move_brings_another_level_and_another_key() -> None:

@@ -54,12 +54,13 @@ def check_changes(history: History, found: Findings) -> None:
         if fault.kind == FaultTarget.LINK and fault.until_ns is not None and fault.until_ns <= horizon_ns
     )
     _compare(history, EventKind.LINK_RETURNED, returned, Rule.FAULTS, found)
-    changed = Counter(
-        (change.time_ns, change.row.processor, change.task, number)
-        for number, change in enumerate(setup.task_changes)
-        if change.time_ns <= horizon_ns
-    )
-    _compare(history, EventKind.TASK_CHANGED, changed, Rule.TAKEOVERS, found)
+    for kind, moved in ((EventKind.TASK_MOVED, True), (EventKind.TASK_VARIED, False)):
+        changed = Counter(
+            (change.time_ns, change.row.processor, change.task, number)
+            for number, change in enumerate(setup.task_changes)
+            if change.time_ns <= horizon_ns and change.moved == moved
+        )
+        _compare(history, kind, changed, Rule.TAKEOVERS, found)
     _rescales(history, found)
 
 

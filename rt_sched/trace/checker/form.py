@@ -184,7 +184,9 @@ _JOB_EVENTS = np.array(
     ],
     np.int64,
 )
-_TASK_EVENTS = np.array([EventKind.TASK_REMOVED, EventKind.TASK_ADDED, EventKind.TASK_CHANGED], np.int64)
+_TASK_EVENTS = np.array(
+    [EventKind.TASK_REMOVED, EventKind.TASK_ADDED, EventKind.TASK_MOVED, EventKind.TASK_VARIED], np.int64
+)
 _JOBLESS_EVENTS = np.array(
     [
         EventKind.LINK_LOST,
@@ -202,7 +204,8 @@ _VALUED_EVENTS = np.array(
         *_RESOURCE_EVENTS,
         EventKind.LINK_LOST,
         EventKind.LINK_RETURNED,
-        EventKind.TASK_CHANGED,
+        EventKind.TASK_MOVED,
+        EventKind.TASK_VARIED,
         EventKind.SUPPRESS,
         EventKind.FREQUENCY,
         EventKind.RESCALE,

@@ -102,7 +102,7 @@ def declare_anew(s: State, task: int, number: int) -> None:
         s.met["varied with a job"] += bool(s.backlog[task])
     s.rows[task] = change.row
     s.counted_from[task] = s.arrived[task]
-    s.tell("TASK_CHANGED", task=task, value=number)
+    s.tell("TASK_MOVED" if change.moved else "TASK_VARIED", task=task, value=number)
 
 
 def remove(s: State, task: int) -> None:
