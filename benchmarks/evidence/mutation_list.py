@@ -65,6 +65,7 @@ _PROGRAM = "kernels/program.py"
 _MESSAGES = "kernels/messages.py"
 _FREQUENCY = "kernels/frequency.py"
 _CHANGING = "kernels/changes.py"
+_TAKEOVERS = "kernels/takeovers.py"
 _SPANS = "kernels/spans.py"
 _BUILD = "sim/build.py"
 
@@ -499,14 +500,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         15,
         "memory-bound work left is not rescaled",
         _FREQUENCY,
-        'compute_ns = left_ns - min(left_ns, state["memory_ns"])',
+        'compute_ns = left_ns - min(left_ns, job["memory_ns"])',
         "compute_ns = left_ns",
     ),
     Mutation(
         15,
         "memory-bound work of new jobs is not rescaled",
         _FREQUENCY,
-        'compute_ns = max(declared_ns - state["memory_ns"], 0)',
+        "compute_ns = max(declared_ns - memory_ns, 0)",
         "compute_ns = declared_ns",
     ),
     Mutation(
@@ -536,6 +537,95 @@ MUTATIONS: tuple[Mutation, ...] = (
         _CHANGING,
         "m.timers[2 * len(m.tasks) + task] = now_ns\n",
         "m.timers[2 * len(m.tasks) + task] = now_ns + 1\n",
+    ),
+    Mutation(
+        16,
+        "the owner of a lock that moves aborts at once",
+        _TAKEOVERS,
+        '    if state["head_job"] != NONE:\n',
+        '    if state["head_job"] != NONE and state["held"] == 0:\n',
+    ),
+    Mutation(16, "a task that moves has its new level", _TAKEOVERS, '    state["level"] = declared["level"]\n', ""),
+    Mutation(16, "a task that moves forgets skip_next", _TAKEOVERS, '    state["suppress_next"] = 0\n', ""),
+    Mutation(
+        16,
+        "the server of a task that moves begins anew",
+        _TAKEOVERS,
+        'state["server_ns"] = declared["server_ns"]',
+        "pass",
+    ),
+    Mutation(
+        16,
+        "equal jobs of a processor go by task, also those that came",
+        _TAKEOVERS,
+        'while place > new["first_task"] and m.links[place - 1] > task:',
+        "while False:",
+    ),
+    Mutation(
+        16,
+        "arrivals that are left out are counted from the change on",
+        _TAKEOVERS,
+        '    state["first_number"] = state["next_number"]\n',
+        "",
+    ),
+    Mutation(
+        16,
+        "demands come from the profile of the variant",
+        _TAKEOVERS,
+        "m.quantiles[task, point] = m.quantiles[len(m.tasks) + row, point]",
+        "pass",
+    ),
+    Mutation(
+        16,
+        "arrivals that are left out make no job",
+        _JOBS,
+        'elif left_out != NONE or state["suppress_next"] == 1',
+        'elif state["suppress_next"] == 1',
+    ),
+    Mutation(
+        16,
+        "a message that makes a job now is not done again",
+        _PHASES,
+        'if state["active"] == 1 and state["next_number"] == number:',
+        'if state["active"] == 1:',
+    ),
+    Mutation(
+        16,
+        "a kept pair lies within the tolerance",
+        _MESSAGES,
+        'if complete and newest_ns - oldest_ns <= state["tolerance_ns"]:\n            arrive_rarely',
+        "if complete:\n            arrive_rarely",
+    ),
+    Mutation(
+        16,
+        "of several kept messages the one captured last is done again",
+        _MESSAGES,
+        "if first == NONE or capture_ns > newest_ns:",
+        "if first == NONE or capture_ns < newest_ns:",
+    ),
+    Mutation(
+        16,
+        "a job that goes on keeps its memory-bound part",
+        _FREQUENCY,
+        'compute_ns = left_ns - min(left_ns, job["memory_ns"])',
+        'compute_ns = left_ns - min(left_ns, state["memory_ns"])',
+    ),
+    Mutation(
+        6,
+        "a processor returns into a slice that begins then",
+        _CHANGING,
+        'm.spans[state["span"]]["start_ns"] < now_ns\n',
+        'm.spans[state["span"]]["start_ns"] <= now_ns\n',
+    ),
+    Mutation(11, "a link is free when it returns", _CHANGING, '    lane["busy_until_ns"] = 0\n', ""),
+    Mutation(11, "what was on a lost link stays lost", _CHANGING, '    lane["next"] = NONE\n', ""),
+    Mutation(11, "a loss leaves nothing to publish", _CHANGING, '            m.tasks[task]["let_job"] = NONE\n', ""),
+    Mutation(
+        8,
+        "a lost arrival uses up skip_next",
+        _JOBS,
+        'if processor["lost"] == 1:\n        state["suppress_next"] = 0\n',
+        'if processor["lost"] == 1:\n',
     ),
     Mutation(17, "draws depend on the job number", _DRAW, "    word = mix(word ^ np.uint64(index))\n", ""),
     Mutation(

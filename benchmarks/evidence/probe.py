@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "kernel")
 from agreement import bulk, difference, in_rows
 from kernel_systems import ALL_FEATURES, random_system
 from oracle import simulate
+from takeover_systems import takeover_system
 
 from rt_sched.trace.checker import check_trace
 
@@ -33,7 +34,7 @@ def main() -> None:
     seed = 0
     first: dict[str, str | None] = {"oracle": None, "checker": None}
     while seed < last and None in first.values():
-        given = random_system(seed, ALL_FEATURES)
+        given = takeover_system(seed) if seed % 4 == 3 else random_system(seed, ALL_FEATURES)
         objections: dict[str, str | None] = dict.fromkeys(first)
         signal.alarm(_SECONDS)
         try:

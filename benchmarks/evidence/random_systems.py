@@ -2,10 +2,11 @@
 
     python benchmarks/evidence/random_systems.py [--systems 100000] [--first SEED] [--jobs N] [--fresh]
 
-Every system is simulated in bulk and stepped and compared with the oracle in every column of every table. Systems are
-run in blocks, each in a process of its own; finished blocks are kept beside the result, so that a run that was
-interrupted goes on where it stopped, as long as no source has changed. The exit status is 1 when anything disagrees or
-a feature was met too rarely. The result goes to benchmarks/results/random_systems.json.
+Every system is simulated in bulk and stepped and compared with the oracle in every column of every table. In every
+fourth one tasks change and lost things return. Systems are run in blocks, each in a process of its own; finished blocks
+are kept beside the result, so that a run that was interrupted goes on where it stopped, as long as no source has
+changed. The exit status is 1 when anything disagrees or a feature was met too rarely. The result goes to
+benchmarks/results/random_systems.json.
 """
 
 from __future__ import annotations
@@ -49,13 +50,14 @@ def run_block(first: int, count: int) -> Block:
     """Compare the systems [first, first + count) in this process."""
     from agreement import bulk, disagreement
     from kernel_systems import ALL_FEATURES, random_system
+    from takeover_systems import takeover_system
 
     from rt_sched.trace.checker import check_trace
 
     met: Counter[str] = Counter()
     disagreements, violations, jobs = [], [], 0
     for seed in range(first, first + count):
-        given = random_system(seed, ALL_FEATURES)
+        given = takeover_system(seed) if seed % 4 == 3 else random_system(seed, ALL_FEATURES)
         found = disagreement(given, met)
         if found is not None:
             disagreements.append(f"system {seed}: {found}")
@@ -71,7 +73,7 @@ def main() -> int:
     if arguments.block is not None:
         print(json.dumps(asdict(run_block(arguments.block, arguments.systems))))
         return 0
-    from features_met import as_table, lacking, shares
+    from features_met import LEAST_PER_1000_TAKEOVERS, as_table, lacking, shares
 
     begun = time.monotonic()
     plan = Blocks(Path(__file__), 1000, sources, lambda one: len(one["disagreements"]) + len(one["violations"]))
@@ -82,8 +84,9 @@ def main() -> int:
         met.update(block.met)
     disagreements = [*crashes, *(one for block in blocks for one in block.disagreements)]
     violations = [one for block in blocks for one in block.violations]
-    missed = lacking(met, arguments.systems)
-    least = shares(arguments.systems)
+    takeovers = arguments.systems // 4
+    missed = lacking(met, arguments.systems) | lacking(met, takeovers, LEAST_PER_1000_TAKEOVERS)
+    least = shares(arguments.systems) | shares(takeovers, LEAST_PER_1000_TAKEOVERS)
     result = {
         "schema": "rt-sched-random-systems/1",
         **describe_run(ROOT),
@@ -102,6 +105,7 @@ def main() -> int:
     if not crashes:
         arguments.partial.unlink()
     print(as_table(met, arguments.systems))
+    print(as_table(met, takeovers, LEAST_PER_1000_TAKEOVERS))
     print(
         f"{arguments.systems} systems: {len(disagreements)} disagreements with the oracle, {len(violations)} with "
         f"objections of the trace checker, {len(missed)} features met too rarely"

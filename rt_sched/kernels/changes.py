@@ -1,4 +1,4 @@
-"""Phase 1: losses, mode changes and frequency changes.
+"""Phase 1: losses and returns, frequency changes, changes of tasks and of modes.
 
 `m` is a `tables.Machine`.
 """
@@ -9,28 +9,39 @@ from rt_sched.kernels.codes import (
     ADDITION,
     EVENT_JOB_LOST,
     EVENT_LINK_LOST,
+    EVENT_LINK_RETURNED,
     EVENT_PROCESSOR_LOST,
+    EVENT_PROCESSOR_RETURNED,
     EVENT_SENSOR_LOST,
+    EVENT_SENSOR_RETURNED,
     EVENT_TASK_ADDED,
     EVENT_TASK_REMOVED,
+    EXTRA_ARRIVAL,
     FREQUENCY_CHANGE,
     HOLD_ON_CORE,
     LINK_LOSS,
+    LINK_RETURN,
     LOST,
+    MOVE,
     NEVER_NS,
     NONE,
     PROCESSOR_LOSS,
+    PROCESSOR_RETURN,
     QUEUE,
     READ,
     REASON_INACTIVE,
     REMOVAL,
+    ROUTE_CHANGE,
     SENSOR_LOSS,
+    SENSOR_RETURN,
     TIMED,
+    VARIATION,
 )
 from rt_sched.kernels.compiled import routine
 from rt_sched.kernels.cores import leave_core
 from rt_sched.kernels.frequency import change_frequency
 from rt_sched.kernels.jobs import abort_head, end_job, pop_message, strike_backlog
+from rt_sched.kernels.takeovers import move_task, vary_task
 from rt_sched.kernels.trail import drop, emit, emit_job, note
 
 
@@ -50,14 +61,32 @@ def make_changes(m):
             m.sensors[target]["lost"] = 1
         elif kind == LINK_LOSS:
             note(m, EVENT_LINK_LOST, NONE, NONE, NONE, target)
-            m.lanes[target]["lost"] = 1
-            m.timers[clock["lane_timers"] + target] = NEVER_NS
+            _lose_link(m, target)
+        elif kind == PROCESSOR_RETURN:
+            emit(m, EVENT_PROCESSOR_RETURNED, target, NONE, NONE, NONE, NONE, NONE)
+            _return_processor(m, target)
+        elif kind == SENSOR_RETURN:
+            emit(m, EVENT_SENSOR_RETURNED, NONE, NONE, NONE, NONE, target, NONE)
+            m.sensors[target]["lost"] = 0
+        elif kind == LINK_RETURN:
+            note(m, EVENT_LINK_RETURNED, NONE, NONE, NONE, target)
+            m.lanes[target]["lost"] = 0
         elif kind == FREQUENCY_CHANGE:
             change_frequency(m, target, change["value"])
+        elif kind == MOVE:
+            move_task(m, target, change["value"])
+        elif kind == VARIATION:
+            vary_task(m, target, change["value"])
+        elif kind == ROUTE_CHANGE:
+            m.edges[target]["lane"] = change["value"]
+            m.edges[target]["transfer_ns"] = change["transfer_ns"]
         elif kind == REMOVAL:
             _remove_task(m, target)
         elif kind == ADDITION:
             _add_task(m, target)
+        elif kind == EXTRA_ARRIVAL:
+            m.tasks[target]["extra"] = 1
+            clock["extras"] += 1
 
 
 @routine
@@ -67,6 +96,7 @@ def _lose_processor(m, processor):
     state["lost"] = 1
     if state["span_timer"] != NONE:
         state["span_open"] = 0
+        state["usable"] = 0
         m.timers[state["span_timer"]] = NEVER_NS
     for place in range(state["first_task"], state["last_task"]):
         task = m.links[place]
@@ -76,7 +106,51 @@ def _lose_processor(m, processor):
             emit_job(m, EVENT_JOB_LOST, m.tasks[task]["head_job"])
             end_job(m, task, LOST)
         if m.tasks[task]["let"] == 1:
-            m.timers[m.clock[0]["let_timers"] + task] = NEVER_NS
+            _give_up(m, task)
+
+
+@routine
+def _give_up(m, task):
+    """What a task has not published yet, it never does."""
+    job = m.tasks[task]["let_job"]
+    while job != NONE:
+        m.jobs[job]["given_up"] = 1
+        job = m.jobs[job]["next_job"]
+    m.tasks[task]["let_job"] = NONE
+    m.timers[m.clock[0]["let_timers"] + task] = NEVER_NS
+
+
+@routine
+def _return_processor(m, processor):
+    """A lost processor is there again, without jobs; its cycle goes on with the next slice or entry that begins."""
+    state = m.processors[processor]
+    state["lost"] = 0
+    state["entry_job"] = NONE
+    if state["span_timer"] != NONE:
+        now_ns = m.clock[0]["now_ns"]
+        state["cycle_start_ns"] = now_ns - now_ns % state["cycle_ns"]
+        state["span"] = state["first_span"]
+        while (
+            state["span"] < state["last_span"] and state["cycle_start_ns"] + m.spans[state["span"]]["start_ns"] < now_ns
+        ):
+            state["span"] += 1
+        if state["span"] == state["last_span"]:
+            state["span"] = state["first_span"]
+            state["cycle_start_ns"] += state["cycle_ns"]
+        due_ns = state["cycle_start_ns"] + m.spans[state["span"]]["start_ns"]
+        m.timers[state["span_timer"]] = due_ns
+        m.clock[0]["rest_min_ns"] = min(m.clock[0]["rest_min_ns"], due_ns)
+
+
+@routine
+def _lose_link(m, link):
+    """What is on a link when it is lost does not arrive; when it returns, it is free."""
+    lane = m.lanes[link]
+    lane["lost"] = 1
+    lane["next"] = NONE
+    lane["newest"] = NONE
+    lane["busy_until_ns"] = 0
+    m.timers[m.clock[0]["lane_timers"] + link] = NEVER_NS
 
 
 @routine

@@ -42,10 +42,22 @@ REASON_FULL_OLDEST, REASON_FULL_NEWEST, REASON_UNMATCHED, REASON_INACTIVE = _cod
 
 SAMPLE_WAITING, SAMPLE_DELIVERED, SAMPLE_LOST = _codes(3)
 
-PROCESSOR_LOSS, SENSOR_LOSS, LINK_LOSS = _codes(3)
-
-#: Planned changes beside the losses, in the order in which they happen at one instant.
-FREQUENCY_CHANGE, REMOVAL, ADDITION = np.int64(3), np.int64(4), np.int64(5)
+#: Planned changes, in the order in which they happen at one instant.
+(
+    PROCESSOR_LOSS,
+    SENSOR_LOSS,
+    LINK_LOSS,
+    PROCESSOR_RETURN,
+    SENSOR_RETURN,
+    LINK_RETURN,
+    FREQUENCY_CHANGE,
+    MOVE,
+    VARIATION,
+    ROUTE_CHANGE,
+    REMOVAL,
+    ADDITION,
+    EXTRA_ARRIVAL,
+) = _codes(13)
 
 #: What a core does between two instants of a slice.
 SLICE_EXECUTE, SLICE_SWITCH, SLICE_SPIN = _codes(3)
@@ -94,7 +106,12 @@ HOLD_RELEASE, HOLD_SUSPENDED, HOLD_LOCK, HOLD_BUDGET, HOLD_ON_CORE, HOLD_NO_JOB 
     EVENT_LET_UNFINISHED,
     EVENT_SLICE,
     EVENT_ENTRY,
-) = _codes(37)
+    EVENT_PROCESSOR_RETURNED,
+    EVENT_SENSOR_RETURNED,
+    EVENT_LINK_RETURNED,
+    EVENT_TASK_MOVED,
+    EVENT_TASK_VARIED,
+) = _codes(42)
 
 #: What `machine.advance` returns.
 ADVANCED, REACHED, ENDED, FULL = _codes(4)

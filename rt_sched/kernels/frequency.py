@@ -31,27 +31,27 @@ def _rescaled(length_ns, compute_ns, old_khz, new_khz):
 def rescale_waiting(m, task, index):
     """Demand at the present frequency of a job that has not executed."""
     job = m.jobs[index]
-    demand_ns = _declared_at(m, task, job["declared_ns"], job["declared_ns"])
+    demand_ns = _declared_at(m, task, job["declared_ns"], job["declared_ns"], job["memory_ns"])
     if demand_ns != job["demand_ns"]:
         job["demand_ns"] = demand_ns
         note(m, EVENT_RESCALE, m.tasks[task]["processor"], task, index, demand_ns)
 
 
 @routine
-def _declared_at(m, task, length_ns, declared_ns):
+def _declared_at(m, task, length_ns, declared_ns, memory_ns):
     """Where `length_ns` of a declared demand lies at the present frequency, for a job that has not executed."""
-    state = m.tasks[task]
-    processor = m.processors[state["processor"]]
-    compute_ns = max(declared_ns - state["memory_ns"], 0)
+    processor = m.processors[m.tasks[task]["processor"]]
+    compute_ns = max(declared_ns - memory_ns, 0)
     return _rescaled(length_ns, compute_ns, processor["declared_khz"], processor["khz"])
 
 
 @routine
 def place_steps(m, task):
     """Put the program of a job that has not executed at the present frequency."""
-    declared_ns = m.jobs[m.tasks[task]["head_job"]]["declared_ns"]
+    job = m.jobs[m.tasks[task]["head_job"]]
+    declared_ns, memory_ns = job["declared_ns"], job["memory_ns"]
     for step in range(m.tasks[task]["first_step"], m.tasks[task]["last_step"]):
-        m.steps[step]["at_ns"] = _declared_at(m, task, m.steps[step]["declared_ns"], declared_ns)
+        m.steps[step]["at_ns"] = _declared_at(m, task, m.steps[step]["declared_ns"], declared_ns, memory_ns)
 
 
 @routine
@@ -90,7 +90,7 @@ def _rescale_head(m, task, old_khz, new_khz):
         rescale_waiting(m, task, state["head_job"])
         return
     left_ns = job["demand_ns"] - executed_ns
-    compute_ns = left_ns - min(left_ns, state["memory_ns"])
+    compute_ns = left_ns - min(left_ns, job["memory_ns"])
     for step in range(state["next_step"], state["last_step"]):
         ahead_ns = m.steps[step]["at_ns"] - executed_ns
         m.steps[step]["at_ns"] = executed_ns + _rescaled(ahead_ns, compute_ns, old_khz, new_khz)

@@ -98,6 +98,8 @@ def arrive(m, task, activated_by, capture_ns):
         declared_ns = min(declared_ns, state["degraded_ns"])
     job["declared_ns"] = declared_ns
     job["demand_ns"] = declared_ns
+    job["memory_ns"] = state["memory_ns"]
+    job["given_up"] = 0
     job["executed_ns"] = 0
     job["capture_ns"] = capture_ns
     job["status"] = UNFINISHED
@@ -117,15 +119,17 @@ def arrive(m, task, activated_by, capture_ns):
     emit_job(m, EVENT_ARRIVAL, index)
     if processor["rescaled"] == 1:
         rescale_waiting(m, task, index)
+    left_out = NONE
     if state["special"] == 1:
-        _arrive_specially(m, task, index)
+        left_out = _arrive_specially(m, task, index)
     if processor["lost"] == 1:
+        state["suppress_next"] = 0
         job["status"] = LOST
         emit_job(m, EVENT_JOB_LOST, index)
-    elif state["suppress_next"] == 1 or (processor["high"] == 1 and state["high"] == 0):
-        state["suppress_next"] = 0 if state["suppress_next"] == 1 else state["suppress_next"]
+    elif left_out != NONE or state["suppress_next"] == 1 or (processor["high"] == 1 and state["high"] == 0):
+        state["suppress_next"] = 0
         job["status"] = SUPPRESSED
-        note(m, EVENT_SUPPRESS, state["processor"], task, index, NONE)
+        note(m, EVENT_SUPPRESS, state["processor"], task, index, left_out)
     else:
         clock["active_jobs"] += 1
         if state["deadline_job"] == NONE:
@@ -134,9 +138,15 @@ def arrive(m, task, activated_by, capture_ns):
             take_turn(m, task, index)
 
 
+arrive_rarely = as_routine(arrive)
+
+
 @routine
 def _arrive_specially(m, task, index):
-    """What only some tasks have: a declared separation, jitter, LET inputs, a server that an arrival pays."""
+    """What only some tasks have: a declared separation, jitter, LET inputs, a server that an arrival pays, an `every`.
+
+    Returns `every` when it leaves this arrival out, else NONE.
+    """
     state = m.tasks[task]
     job = m.jobs[index]
     clock = m.clock[0]
@@ -155,6 +165,9 @@ def _arrive_specially(m, task, index):
             m.timers[clock["let_timers"] + task] = job["deadline_ns"]
     if state["hold"] & HOLD_BUDGET:
         replenish(m, task)
+    if (job["number"] - state["first_number"]) % state["every"] != 0:
+        return state["every"]
+    return NONE
 
 
 @part

@@ -12,6 +12,7 @@ from rt_sched.kernels.codes import (
     EVENT_LET_PUBLISH,
     EVENT_LET_UNFINISHED,
     LATEST,
+    LOST,
     NEVER_NS,
     NONE,
     PAIRED,
@@ -23,7 +24,7 @@ from rt_sched.kernels.codes import (
     REASON_UNMATCHED,
 )
 from rt_sched.kernels.compiled import as_routine, part, routine
-from rt_sched.kernels.jobs import arrive, capture_of, open_inputs, pop_message
+from rt_sched.kernels.jobs import arrive, arrive_rarely, capture_of, open_inputs, pop_message
 from rt_sched.kernels.trail import drop, note
 
 
@@ -136,7 +137,7 @@ def publish_let(m):
             if m.jobs[job]["status"] == COMPLETED:
                 note(m, EVENT_LET_PUBLISH, state["processor"], task, job, NONE)
                 publish_rarely(m, state["first_output"], state["last_output"], job)
-            else:
+            elif m.jobs[job]["status"] != LOST:
                 note(m, EVENT_LET_UNFINISHED, state["processor"], task, job, NONE)
 
 
@@ -150,6 +151,8 @@ def activate(m, task):
         arrive(m, task, slot, capture_ns)
     m.tasks[task]["delivered"] = 0
 
+
+activate_rarely = as_routine(activate)
 
 _NO_JOB = NONE - 1
 
@@ -220,3 +223,39 @@ def _pair(m, task):
             elif newest_ns - capture_of(m, head) > state["tolerance_ns"]:
                 drop(m, index, pop_message(m, index), REASON_UNMATCHED)
     return oldest_ns if matched else -NEVER_NS
+
+
+@routine
+def activate_again(m, task):
+    """A job with the messages that came last: on its activating input, or all paired ones if they are partners.
+
+    Of several activating inputs it is that of the message captured last, among equals the first one. Without a message
+    no job arrives.
+    """
+    state = m.tasks[task]
+    row = open_inputs(m)
+    first = NONE
+    newest_ns, oldest_ns = -NEVER_NS, NEVER_NS
+    paired, complete = False, True
+    for place in range(state["first_input"], state["last_input"]):
+        edge = m.edges[m.links[place]]
+        if edge["role"] == READ:
+            continue
+        paired = paired or edge["role"] == PAIRED
+        if edge["register"] == NONE:
+            complete = False
+            continue
+        capture_ns = capture_of(m, edge["register"])
+        if first == NONE or capture_ns > newest_ns:
+            first = m.links[place]
+        newest_ns, oldest_ns = max(newest_ns, capture_ns), min(oldest_ns, capture_ns)
+        if edge["role"] == PAIRED:
+            m.inputs[row, edge["slot"]] = edge["register"]
+    if paired:
+        if complete and newest_ns - oldest_ns <= state["tolerance_ns"]:
+            arrive_rarely(m, task, NONE, oldest_ns)
+    elif first != NONE:
+        edge = m.edges[first]
+        if edge["kind"] == QUEUE:
+            m.inputs[row, edge["slot"]] = edge["register"]
+        arrive_rarely(m, task, edge["slot"], newest_ns)

@@ -24,12 +24,28 @@ from rt_sched.kernels.codes import (
     SAMPLE_LOST,
     SKIP_NEXT,
     SLICE_EXECUTE,
+    TIMED,
 )
 from rt_sched.kernels.compiled import part, routine
 from rt_sched.kernels.cores import arm, executes, leave, settle
 from rt_sched.kernels.draw import PURPOSE_SEPARATION, draw, uniform
-from rt_sched.kernels.jobs import abort_head, arrive, end_head_job, open_inputs, strike, watch_deadline
-from rt_sched.kernels.messages import activate, deliver_transfers, publish, publish_let
+from rt_sched.kernels.jobs import (
+    abort_head,
+    arrive,
+    arrive_rarely,
+    end_head_job,
+    open_inputs,
+    strike,
+    watch_deadline,
+)
+from rt_sched.kernels.messages import (
+    activate,
+    activate_again,
+    activate_rarely,
+    deliver_transfers,
+    publish,
+    publish_let,
+)
 from rt_sched.kernels.program import go_on, run_steps
 from rt_sched.kernels.spans import end_entries
 from rt_sched.kernels.trail import emit, emit_job, mark, note_head
@@ -172,7 +188,9 @@ def arrivals(m):
     """Phase 5: timed arrivals by task, then the jobs activated by messages, by task, then releases and wake-ups."""
     clock = m.clock[0]
     count = len(m.tasks)
-    if clock["arrival_min_ns"] == clock["now_ns"]:
+    if clock["extras"] > 0:
+        _arrivals_with_extras(m)
+    elif clock["arrival_min_ns"] == clock["now_ns"]:
         for task in range(count):
             while m.timers[2 * count + task] == clock["now_ns"]:
                 open_inputs(m)
@@ -185,6 +203,39 @@ def arrivals(m):
                 activate(m, task)
     if clock["rest_min_ns"] == clock["now_ns"] and clock["wake_timers"] != NONE:
         _wake_jobs(m)
+
+
+@routine
+def _arrivals_with_extras(m):
+    """Arrivals of an instant at which some tasks have an additional one.
+
+    That of a timed task comes behind its own; a task that messages activate gets one with the messages that came last,
+    unless others make a job of it arrive now.
+    """
+    clock = m.clock[0]
+    count = len(m.tasks)
+    clock["extras"] = 0
+    for task in range(count):
+        state = m.tasks[task]
+        while m.timers[2 * count + task] == clock["now_ns"]:
+            open_inputs(m)
+            arrive_rarely(m, task, NONE, clock["now_ns"])
+            _set_next_arrival(m, task)
+        if state["extra"] == 1 and state["activation"] == TIMED:
+            state["extra"] = 0
+            if state["active"] == 1:
+                open_inputs(m)
+                arrive_rarely(m, task, NONE, clock["now_ns"])
+    clock["deliveries"] = 0
+    for task in range(count):
+        state = m.tasks[task]
+        number = state["next_number"]
+        if state["delivered"] == 1:
+            activate_rarely(m, task)
+        if state["extra"] == 1:
+            state["extra"] = 0
+            if state["active"] == 1 and state["next_number"] == number:
+                activate_again(m, task)
 
 
 @part

@@ -25,7 +25,7 @@ def _record(*names: str) -> np.dtype[np.void]:
 #: that one instant needs beside those of its new jobs. `..._min_ns`: earliest timer of a section at this instant.
 #: `checks`, `spins_ended`, `deliveries`, `pending`: how many tasks have budgets to look at, spinning jobs have got
 #: their lock, messages may activate jobs, and processors are to be dispatched. `late_checks`: how many tasks have
-#: budgets to look at one nanosecond later.
+#: budgets to look at one nanosecond later. `extras`: how many tasks have an additional arrival at this instant.
 CLOCK = np.dtype(
     [
         ("horizon_ns", np.int64),
@@ -51,6 +51,7 @@ CLOCK = np.dtype(
         ("late_checks", np.int64),
         ("spins_ended", np.int64),
         ("deliveries", np.int64),
+        ("extras", np.int64),
         ("pending", np.int64),
         ("requests", np.int64),
         ("jobs", np.int64),
@@ -68,8 +69,9 @@ CLOCK = np.dtype(
     ]
 )
 
-#: `first_task`, `last_task`: half-open range in `links` of the tasks placed here, ascending; `first_core`, `last_core`
-#: likewise in `cores`; `first_span`, `last_span`: slices or table entries in `spans`; `span_timer`: their timer.
+#: `first_task`, `last_task`: half-open range in `links` of the tasks that are here now, ascending, with room behind it
+#: for all that ever are; `first_core`, `last_core`: range in `cores`; `first_span`, `last_span`: slices or table
+#: entries in `spans`; `span_timer`: their timer.
 #: `special`: whether slices, a table or ceilings under EDF decide, beside keys, who may run.
 #: `span`: present or next one; `span_open`: whether it has begun; `cycle_start_ns`: of the cycle it belongs to;
 #: `usable`: whether the switch cost of the slice is paid; `entry_job`: whose table entry this is.
@@ -124,7 +126,9 @@ CORE = _record("processor", "running", "doing", "since_ns")
 #: request; `doomed`: to be aborted when it holds no lock; `enforced`: whether
 #: its overrun action has happened; `in_slice`: whether the present time slice is its own;
 #: `check`: whether phase 4 looks at its budgets, CHECK_LATE when it does so from the next nanosecond on.
-#: `special`: whether arrivals need `jobs._arrive_specially`.
+#: `special`: whether arrivals need `jobs._arrive_specially`. `every`: only each of so many arrivals, counted from job
+#: `first_number` on, makes a job. `extra`: whether an additional job is to arrive now. What a change of the task
+#: replaces stands in a row of `Machine.declarations`.
 #: State of the task: `server_ns`, `credit_ns`: deadline and budget of the server that throttles it under EDF, else
 #: number of the arrival that pays, and what is left of it.
 TASK = _record(
@@ -165,7 +169,10 @@ TASK = _record(
     "next_explicit",
     "carry",
     "let_job",
+    "first_number",
+    "extra",
     # static
+    "every",
     "rate_numerator",
     "period_ns",
     "period_rest",
@@ -207,7 +214,7 @@ SPAN = _record("start_ns", "end_ns", "switch_ns", "first_task", "last_task")
 #: `level`, `deadline_ns`: ceiling, the best level and least relative deadline of its users.
 RESOURCE = _record("protocol", "level", "deadline_ns", "owner", "owner_dead", "waiters")
 
-#: `first_place`: where the edge's ring of `depth` message ids begins in `rings`. `lane`: link, or NONE.
+#: `first_place`: where the edge's ring of `depth` message ids begins in `rings`. `lane`: present link, or NONE.
 EDGE = _record(
     "target",
     "slot",
@@ -232,11 +239,13 @@ TRANSFER = _record("edge", "message", "queued_ns", "start_ns", "end_ns", "visibl
 
 SENSOR = _record("first_output", "last_output", "lost")
 SAMPLE = _record("arrival_ns", "sensor", "capture_ns", "status")
-#: `value`: the new frequency.
-CHANGE = _record("time_ns", "kind", "target", "value")
+#: `value`: the new frequency, the row of `Machine.declarations` that a task gets, or the lane that an edge gets;
+#: `transfer_ns`: time of its messages on that.
+CHANGE = _record("time_ns", "kind", "target", "value", "transfer_ns")
 
 #: `activated_by`: input slot whose message activated the job, NONE for timed and paired jobs. `declared_ns`: demand at
-#: the first frequency of its processor. `next_job`: the next one of its task to arrive.
+#: the first frequency of its processor. `next_job`: the next one of its task to arrive. `memory_ns`: what of its demand
+#: no frequency changes. `given_up`: whether a loss has left nothing of it to publish under LET.
 JOB = _record(
     "task",
     "number",
@@ -254,6 +263,8 @@ JOB = _record(
     "activated_by",
     "next_job",
     "declared_ns",
+    "memory_ns",
+    "given_up",
 )
 SLICE = _record("processor", "job", "start_ns", "end_ns", "kind")
 DROP = _record("time_ns", "edge", "message", "reason")
@@ -265,9 +276,11 @@ class Machine(NamedTuple):
 
     Shapes: clock[1]; processors, cores, tasks, edges, sensors, steps, spans, resources, lanes, samples, changes: one
     record each (samples by arrival, sensor, number; changes by time, kind, target); timers int64[*]: the instants at
-    which something is due, in the sections that CLOCK names; links int64[*]: index lists; quantiles int64[n_tasks, 33]:
-    demand profile, ascending; explicit int64[*]; rings int64[sum of depths]; jobs, slices, drops, transfers, log,
-    events: growing tables with spare rows; inputs int64[len(jobs), max slots]: message ids read by each job.
+    which something is due, in the sections that CLOCK names; links int64[*]: index lists; declarations: records of TASK
+    whose static fields a task gets when it changes; quantiles int64[n_tasks + n_declarations, 33]: demand profiles,
+    ascending, of the tasks as they are now, then those of the declarations; explicit int64[*]; rings int64[sum of
+    depths]; jobs, slices, drops, transfers, log, events: growing tables with spare rows; inputs int64[len(jobs), max
+    slots]: message ids read by each job.
     """
 
     clock: npt.NDArray[np.void]
@@ -275,6 +288,7 @@ class Machine(NamedTuple):
     processors: npt.NDArray[np.void]
     cores: npt.NDArray[np.void]
     tasks: npt.NDArray[np.void]
+    declarations: npt.NDArray[np.void]
     edges: npt.NDArray[np.void]
     sensors: npt.NDArray[np.void]
     steps: npt.NDArray[np.void]
@@ -309,6 +323,7 @@ def empty_machine() -> Machine:
         processors=no_records(PROCESSOR),
         cores=no_records(CORE),
         tasks=no_records(TASK),
+        declarations=no_records(TASK),
         edges=no_records(EDGE),
         sensors=no_records(SENSOR),
         steps=no_records(STEP),

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rt_sched import model
-from rt_sched.lowering.losses import lost_devices, lost_links, lost_sensors
 from rt_sched.lowering.machine_input import FaultRow, FaultTarget, FrequencyChangeRow, ModeChangeRow
+from rt_sched.lowering.outages import device_outages, link_outages, sensor_outages
 
 
 def fault_rows(system: model.System, plan: model.Plan, faults: Sequence[model.Fault]) -> tuple[FaultRow, ...]:
-    """Losses of processors with their device, of sensors and of links."""
-    devices = lost_devices(faults)
-    rows = [
-        FaultRow(devices[processor.device], FaultTarget.PROCESSOR, index)
-        for index, processor in enumerate(plan.processors)
-        if processor.device in devices
-    ]
+    """Outages of processors with their device, of sensors and of links."""
+    devices = device_outages(faults)
     sensor_of = {sensor.name: index for index, sensor in enumerate(system.sensors)}
     link_of = {link.name: index for index, link in enumerate(system.links)}
-    sensors = lost_sensors(system, faults)
-    rows += [FaultRow(time_ns, FaultTarget.SENSOR, sensor_of[sensor]) for sensor, time_ns in sensors.items()]
-    rows += [FaultRow(time_ns, FaultTarget.LINK, link_of[link]) for link, time_ns in lost_links(faults).items()]
-    return tuple(rows)
+    lost = [
+        (FaultTarget.PROCESSOR, index, devices.get(processor.device, ()))
+        for index, processor in enumerate(plan.processors)
+    ]
+    lost += [(FaultTarget.SENSOR, sensor_of[name], spans) for name, spans in sensor_outages(system, faults).items()]
+    lost += [(FaultTarget.LINK, link_of[name], spans) for name, spans in link_outages(faults).items()]
+    return tuple(
+        FaultRow(begin_ns, kind, target, end_ns) for kind, target, outages in lost for begin_ns, end_ns in outages
+    )
 
 
 def first_tasks(system: model.System) -> frozenset[str]:
@@ -30,13 +30,26 @@ def first_tasks(system: model.System) -> frozenset[str]:
     return frozenset(system.modes[0].tasks if system.modes else (task.name for task in system.tasks))
 
 
-def mode_rows(system: model.System, changes: Sequence[model.ModeChange]) -> tuple[ModeChangeRow, ...]:
-    """Which tasks go and come at each change, in order of time. Raises KeyError for an unknown mode."""
+def mode_rows(
+    system: model.System, changes: Sequence[model.ModeChange], plan_changes: Sequence[model.PlanChange] = ()
+) -> tuple[ModeChangeRow, ...]:
+    """Which tasks go and come at each change of mode or plan, in order of time. Raises KeyError for an unknown mode.
+
+    A task is there when its mode has it and the takeover in force does not drop it.
+    """
     modes = {mode.name: mode for mode in system.modes}
-    present = first_tasks(system)
+    present = in_mode = first_tasks(system)
+    dropped: frozenset[str] = frozenset()
     rows = []
-    for change in sorted(changes, key=lambda one: one.time_ns):
-        wanted = frozenset(modes[change.mode].tasks)
+    every: list[model.ModeChange | model.PlanChange] = [*changes, *plan_changes]
+    for change in sorted(every, key=lambda one: one.time_ns):
+        if isinstance(change, model.ModeChange):
+            in_mode = frozenset(modes[change.mode].tasks)
+        else:
+            dropped = frozenset(() if change.takeover is None else change.takeover.dropped)
+        wanted = in_mode - dropped
+        if isinstance(change, model.PlanChange) and wanted == present:
+            continue
         removed = tuple(i for i, task in enumerate(system.tasks) if task.name in present - wanted)
         added = tuple(i for i, task in enumerate(system.tasks) if task.name in wanted - present)
         rows.append(ModeChangeRow(change.time_ns, removed, added))

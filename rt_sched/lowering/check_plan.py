@@ -8,6 +8,7 @@ from rt_sched import model
 from rt_sched.lowering.check_cycles import check_cycles
 from rt_sched.lowering.check_memory import check_memory
 from rt_sched.lowering.check_sharing import check_sharing
+from rt_sched.lowering.check_takeovers import check_takeovers
 from rt_sched.lowering.lower import input_role
 from rt_sched.lowering.machine_input import Role
 from rt_sched.lowering.routes import check_routes
@@ -30,7 +31,7 @@ def check_plan(system: model.System, plan: model.Plan) -> list[str]:
         problems += check_memory(system, plan)
         problems += check_routes(system, plan)
     problems += _check_activations(system)
-    return problems
+    return problems or check_takeovers(system, plan)
 
 
 def _check_processors(system: model.System, plan: model.Plan) -> list[str]:

@@ -1,43 +1,26 @@
-"""When injected faults silence devices, sensors and links."""
+"""What injected faults silence first, and what the loss of sensors asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from rt_sched.model import Fault, FaultKind, SensorKind, System
+from rt_sched.lowering.outages import device_outages, link_outages, sensor_outages
+from rt_sched.model import Fault, SensorKind, System
 
 
 def lost_devices(faults: Sequence[Fault]) -> dict[str, int]:
     """Device name -> ns of its first loss."""
-    lost: dict[str, int] = {}
-    for fault in faults:
-        if fault.kind is FaultKind.DEVICE:
-            lost[fault.target] = min(fault.time_ns, lost.get(fault.target, fault.time_ns))
-    return lost
+    return {device: outages[0][0] for device, outages in device_outages(faults).items()}
 
 
 def lost_sensors(system: System, faults: Sequence[Fault]) -> dict[str, int]:
-    """Sensor name -> ns at which it falls silent: its own loss, or that of the last device it is attached to."""
-    devices = lost_devices(faults)
-    lost: dict[str, int] = {}
-    for sensor in system.sensors:
-        times = [
-            f.time_ns for f in faults if f.kind not in (FaultKind.DEVICE, FaultKind.LINK) and f.target == sensor.name
-        ]
-        if sensor.attached_to and all(device in devices for device in sensor.attached_to):
-            times.append(max(devices[device] for device in sensor.attached_to))
-        if times:
-            lost[sensor.name] = min(times)
-    return lost
+    """Sensor name -> ns at which it first falls silent: its own loss, or that of all devices it is attached to."""
+    return {sensor: outages[0][0] for sensor, outages in sensor_outages(system, faults).items()}
 
 
 def lost_links(faults: Sequence[Fault]) -> dict[str, int]:
     """Link name -> ns of its first loss."""
-    lost: dict[str, int] = {}
-    for fault in faults:
-        if fault.kind is FaultKind.LINK:
-            lost[fault.target] = min(fault.time_ns, lost.get(fault.target, fault.time_ns))
-    return lost
+    return {link: outages[0][0] for link, outages in link_outages(faults).items()}
 
 
 def fed_only_by(system: System, device: str) -> set[str]:

@@ -35,6 +35,7 @@ from rt_sched.lowering.machine_input import (
 )
 from rt_sched.lowering.nominal_samples import samples_under
 from rt_sched.lowering.routes import routed
+from rt_sched.lowering.takeovers import RowOf, extra_arrival_rows, route_change_rows, task_change_rows
 from rt_sched.lowering.task_rows import Execution, demands_with_overruns, task_row
 from rt_sched.trace.records import SampleTable
 
@@ -56,6 +57,7 @@ def lower(
     mode_changes: Sequence[model.ModeChange] = (),
     frequency_changes: Sequence[model.FrequencyChange] = (),
     scenario: model.FaultScenario | None = None,
+    plan_changes: Sequence[model.PlanChange] = (),
 ) -> MachineInput:
     """The machine's input for one run from 0 to `horizon_ns`.
 
@@ -63,7 +65,9 @@ def lower(
     sensors. Tasks, sensors, processors, resources and links keep their order; slot i of a task is its i-th input. A
     lost device takes its processors, and those sensors that are attached to no other device. Messages take the links
     that `routes` finds for the plan. `scenario` adds its own losses, overruns and change of mode to those given.
+    `plan_changes`: when takeovers of the plan come into force.
     """
+    route_changes = route_change_rows(system, plan, plan_changes)
     system = routed(system, plan)
     if scenario is not None:
         faults = (*faults, *losses_of(system, scenario))
@@ -72,15 +76,11 @@ def lower(
     sensor_of = {sensor.name: index for index, sensor in enumerate(system.sensors)}
     task_of = {task.name: index for index, task in enumerate(system.tasks)}
     link_of = {link.name: index for index, link in enumerate(system.links)}
-    tasks = _task_rows(system, plan, execution, seed)
-    if scenario is not None and scenario.effect is model.FaultEffect.OVERRUN and scenario.demand_ns is not None:
-        index = task_of[scenario.target]
-        demands = demands_with_overruns(tasks[index], index, seed, scenario.jobs, scenario.demand_ns)
-        tasks[index] = replace(tasks[index], explicit_demands_ns=demands)
+    row_of = _row_maker(system, plan, execution, seed, scenario)
     return MachineInput(
         processors=tuple(_processor_rows(system, plan, task_of)),
         sensors=tuple(sensor_of),
-        tasks=tuple(tasks),
+        tasks=tuple(row_of(index, placement, None) for index, placement in enumerate(plan.placements)),
         edges=tuple(
             _edge_row(task, task_of[task.name], given, sensor_of, task_of, link_of)
             for task in system.tasks
@@ -96,8 +96,11 @@ def lower(
         faults=fault_rows(system, plan, faults),
         resources=tuple(ResourceRow(one.name, _PROTOCOLS[one.protocol]) for one in system.resources),
         links=tuple(LinkRow(link.name, link.bandwidth_bytes_per_s, link.latency_ns) for link in system.links),
-        mode_changes=mode_rows(system, mode_changes),
+        mode_changes=mode_rows(system, mode_changes, plan_changes),
         frequency_changes=frequency_rows(system, plan, mode_changes, frequency_changes),
+        task_changes=task_change_rows(system, plan, plan_changes, row_of),
+        extra_arrivals=extra_arrival_rows(system, plan_changes),
+        route_changes=route_changes,
     )
 
 
@@ -112,27 +115,36 @@ def _elements(system: model.System) -> dict[tuple[str, str], model.ProcessingEle
     return {(device.name, pe.name): pe for device in system.devices for pe in device.processing_elements}
 
 
-def _task_rows(system: model.System, plan: model.Plan, execution: Execution, seed: int) -> list[TaskRow]:
+def _row_maker(
+    system: model.System, plan: model.Plan, execution: Execution, seed: int, scenario: model.FaultScenario | None
+) -> RowOf:
+    """Makes the row of any task anywhere; the clock that drives it is that of its nominal device."""
     elements = _elements(system)
     clocks = clocks_in_run(system, seed)
     resource_of = {resource.name: index for index, resource in enumerate(system.resources)}
     present = first_tasks(system)
-    rows = []
-    for task, placement in zip(system.tasks, plan.placements, strict=True):
+
+    def row_of(index: int, placement: model.Placement, variant: model.Variant | None) -> TaskRow:
+        task = system.tasks[index]
         processor = plan.processors[placement.processor]
-        rows.append(
-            task_row(
-                task,
-                placement,
-                elements[processor.device, processor.pe],
-                clocks[processor.device],
-                execution=execution,
-                let=uses_let(system, task),
-                active=task.name in present,
-                resource_of=resource_of,
-            )
+        row = task_row(
+            task,
+            placement,
+            elements[processor.device, processor.pe],
+            clocks[plan.processors[plan.placements[index].processor].device],
+            execution=execution,
+            let=uses_let(system, task),
+            active=task.name in present,
+            resource_of=resource_of,
+            variant=variant,
         )
-    return rows
+        overruns = scenario is not None and scenario.effect is model.FaultEffect.OVERRUN
+        if scenario is None or not overruns or scenario.demand_ns is None or scenario.target != task.name:
+            return row
+        demands = demands_with_overruns(row, index, seed, scenario.jobs, scenario.demand_ns)
+        return replace(row, explicit_demands_ns=demands)
+
+    return row_of
 
 
 def _processor_rows(system: model.System, plan: model.Plan, task_of: Mapping[str, int]) -> list[ProcessorRow]:

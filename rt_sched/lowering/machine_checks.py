@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from rt_sched.errors import ConfigError, Problem
+from rt_sched.errors import ConfigError
 from rt_sched.kernels import tables
+from rt_sched.lowering.machine_changes import check_task_changes
 from rt_sched.lowering.machine_input import (
     LIMIT_FREQUENCY_KHZ,
     LIMIT_NS,
@@ -24,6 +25,7 @@ from rt_sched.lowering.machine_input import (
     Role,
     TaskRow,
 )
+from rt_sched.lowering.machine_problems import MachineProblems
 
 _MOST_CORES = 2**12
 
@@ -33,7 +35,7 @@ LIMIT_POSTPONEMENTS = 10_000
 
 def check_machine_input(given: MachineInput) -> None:
     """Raise ConfigError with every number that is out of range and every index that leads nowhere."""
-    problems = _Problems()
+    problems = MachineProblems()
     problems.within("horizon_ns", given.horizon_ns, 1, LIMIT_NS)
     problems.within("seed", given.seed, 0, 2**64 - 1)
     for number, processor in enumerate(given.processors):
@@ -53,35 +55,14 @@ def check_machine_input(given: MachineInput) -> None:
         if link.bytes_per_s <= 0:
             problems.say(f"links[{number}] ({link.name}).bytes_per_s", f"{link.bytes_per_s} is not positive")
     _check_changes(problems, given)
+    check_task_changes(problems, given, _check_task)
     _check_samples(problems, given)
     if problems.found:
         raise ConfigError(problems.found)
 
 
-class _Problems:
-    """Collects what is wrong with a machine's input."""
-
-    def __init__(self) -> None:
-        self.found: list[Problem] = []
-
-    def say(self, path: str, message: str) -> None:
-        self.found.append(Problem("machine input", 0, 0, path, message))
-
-    def within(self, path: str, value: int, least: int, most: int) -> bool:
-        inside = least <= value <= most
-        if not inside:
-            self.say(path, f"{value} is outside {least} ... {most}")
-        return inside
-
-    def index(self, path: str, value: int, count: int) -> bool:
-        inside = 0 <= value < count
-        if not inside:
-            self.say(path, f"{value} is not one of the {count} that exist (counted from 0)")
-        return inside
-
-
 def _check_processor(
-    problems: _Problems, path: str, number: int, processor: ProcessorRow, tasks: Sequence[TaskRow]
+    problems: MachineProblems, path: str, number: int, processor: ProcessorRow, tasks: Sequence[TaskRow]
 ) -> None:
     problems.within(f"{path}.cores", processor.cores, 1, _MOST_CORES)
     problems.within(f"{path}.switch_ns", processor.switch_ns, 0, LIMIT_NS)
@@ -112,7 +93,7 @@ def _check_processor(
             problems.say(f"{entry_path}.task", f"{entry.task} is not on this processor")
 
 
-def _check_task(problems: _Problems, path: str, task: TaskRow, given: MachineInput) -> None:
+def _check_task(problems: MachineProblems, path: str, task: TaskRow, given: MachineInput) -> None:
     problems.within(f"{path}.deadline_ns", task.deadline_ns, 1, LIMIT_NS)
     problems.within(f"{path}.level", task.level, 0, LIMIT_NS)
     for name, value in (
@@ -124,6 +105,7 @@ def _check_task(problems: _Problems, path: str, task: TaskRow, given: MachineInp
         ("start_latency_ns", task.start_latency_ns),
     ):
         problems.within(f"{path}.{name}", value, 0, LIMIT_NS)
+    problems.within(f"{path}.every", task.every, 1, LIMIT_NS)
     for name, limit in (
         ("budget_ns", task.budget_ns),
         ("low_budget_ns", task.low_budget_ns),
@@ -144,7 +126,7 @@ def _check_task(problems: _Problems, path: str, task: TaskRow, given: MachineInp
         problems.say(f"{path}.weakly_hard", f"{task.weakly_hard} is not (m, k) with 1 <= m <= k")
 
 
-def _check_arrivals(problems: _Problems, path: str, task: TaskRow) -> None:
+def _check_arrivals(problems: MachineProblems, path: str, task: TaskRow) -> None:
     if task.explicit_arrivals_ns is not None:
         if task.rate_hz is not None:
             problems.say(f"{path}.explicit_arrivals_ns", "a task has either a rate or explicit arrivals")
@@ -161,7 +143,7 @@ def _check_arrivals(problems: _Problems, path: str, task: TaskRow) -> None:
         problems.within(f"{path} period in ns", int(10**9 / task.rate_hz), 1, LIMIT_NS)
 
 
-def _check_demand(problems: _Problems, path: str, task: TaskRow) -> None:
+def _check_demand(problems: MachineProblems, path: str, task: TaskRow) -> None:
     quantiles = (task.demand_ns,) if isinstance(task.demand_ns, int) else task.demand_ns
     if len(quantiles) not in (1, tables.QUANTILES):
         problems.say(f"{path}.demand_ns", f"{len(quantiles)} quantiles; give one value or {tables.QUANTILES}")
@@ -171,7 +153,7 @@ def _check_demand(problems: _Problems, path: str, task: TaskRow) -> None:
         problems.within(f"{path}.demand_ns", value, 1, LIMIT_NS)
 
 
-def _check_budget(problems: _Problems, path: str, task: TaskRow, given: MachineInput) -> None:
+def _check_budget(problems: MachineProblems, path: str, task: TaskRow, given: MachineInput) -> None:
     problems.within(f"{path}.budget_granularity_ns", task.budget_granularity_ns, 1, LIMIT_NS)
     processor = given.processors[task.processor] if 0 <= task.processor < len(given.processors) else None
     by_table = processor is not None and processor.policy is Policy.TABLE
@@ -188,7 +170,7 @@ def _check_budget(problems: _Problems, path: str, task: TaskRow, given: MachineI
         problems.say(f"{path}.low_budget_ns", "only a task of high criticality has a C_LO")
 
 
-def _check_postponements(problems: _Problems, path: str, task: TaskRow, given: MachineInput) -> None:
+def _check_postponements(problems: MachineProblems, path: str, task: TaskRow, given: MachineInput) -> None:
     """Each use of the budget is recorded, so a job may use it up only so often."""
     grain_ns = task.budget_granularity_ns
     enforced_ns = -(-(task.budget_ns or 1) // grain_ns) * grain_ns
@@ -201,7 +183,7 @@ def _check_postponements(problems: _Problems, path: str, task: TaskRow, given: M
         problems.say(f"{path}.budget_ns", text)
 
 
-def _check_program(problems: _Problems, path: str, task: TaskRow, resources: int) -> None:
+def _check_program(problems: MachineProblems, path: str, task: TaskRow, resources: int) -> None:
     for number, section in enumerate(task.sections):
         section_path = f"{path}.sections[{number}]"
         problems.index(f"{section_path}.resource", section.resource, resources)
@@ -228,7 +210,7 @@ def _check_program(problems: _Problems, path: str, task: TaskRow, resources: int
         problems.say(f"{path}.preemption_points_ns", "points must ascend")
 
 
-def _check_rescaling(problems: _Problems, path: str, task: TaskRow, given: MachineInput) -> None:
+def _check_rescaling(problems: MachineProblems, path: str, task: TaskRow, given: MachineInput) -> None:
     slowest_khz, fastest_khz = _frequencies(task, given)
     if not 0 < slowest_khz < given.processors[task.processor].frequency_khz:
         return
@@ -258,7 +240,7 @@ def _largest_demand_ns(task: TaskRow, given: MachineInput) -> int:
     return min(demand_ns, given.horizon_ns)
 
 
-def _check_edge(problems: _Problems, path: str, edge: EdgeRow, given: MachineInput) -> None:
+def _check_edge(problems: MachineProblems, path: str, edge: EdgeRow, given: MachineInput) -> None:
     problems.index(f"{path}.target", edge.target, len(given.tasks))
     problems.within(f"{path}.depth", edge.depth, 1, LIMIT_PLACES)
     if (edge.sensor is None) == (edge.task is None):
@@ -270,19 +252,24 @@ def _check_edge(problems: _Problems, path: str, edge: EdgeRow, given: MachineInp
     if edge.role == Role.PAIRED and edge.kind != EdgeKind.QUEUE:
         problems.say(path, "paired inputs wait for each other and need a queue")
     problems.within(f"{path}.size_bytes", edge.size_bytes, 1, LIMIT_NS)
-    if edge.link is not None and problems.index(f"{path}.link", edge.link, len(given.links)):
-        bandwidth = given.links[edge.link].bytes_per_s
+    if edge.link is not None:
+        _check_route(problems, path, edge, edge.link, given)
+
+
+def _check_route(problems: MachineProblems, path: str, edge: EdgeRow, link: int, given: MachineInput) -> None:
+    if problems.index(f"{path}.link", link, len(given.links)):
+        bandwidth = given.links[link].bytes_per_s
         if bandwidth > 0:
             transfer_ns = int(Fraction(edge.size_bytes * 10**9) / bandwidth)
             problems.within(f"{path}.size_bytes: time on the link", transfer_ns, 0, LIMIT_NS - 1)
 
 
-def _check_resources(problems: _Problems, given: MachineInput) -> None:
+def _check_resources(problems: MachineProblems, given: MachineInput) -> None:
     for number, resource in enumerate(given.resources):
         path = f"resources[{number}] ({resource.name})"
         users = {
             task.processor
-            for task in given.tasks
+            for task in (*given.tasks, *(change.row for change in given.task_changes))
             if 0 <= task.processor < len(given.processors)
             and any(section.resource == number for section in task.sections)
         }
@@ -296,20 +283,34 @@ def _check_resources(problems: _Problems, given: MachineInput) -> None:
             problems.say(path, "msrp spins without preemption, which slices and table entries do not allow")
 
 
-def _check_changes(problems: _Problems, given: MachineInput) -> None:
+def _check_changes(problems: MachineProblems, given: MachineInput) -> None:
     kinds = {
         FaultTarget.PROCESSOR: given.processors,
         FaultTarget.SENSOR: given.sensors,
         FaultTarget.LINK: given.links,
     }
-    for number, fault in enumerate(given.faults):
-        problems.within(f"faults[{number}].time_ns", fault.time_ns, 0, LIMIT_NS)
-        problems.index(f"faults[{number}].target", fault.target, len(kinds[fault.kind]))
+    gone: dict[tuple[FaultTarget, int], int] = {}
+    for number, fault in sorted(enumerate(given.faults), key=lambda one: (one[1].time_ns, one[0])):
+        path = f"faults[{number}]"
+        problems.within(f"{path}.time_ns", fault.time_ns, 0, LIMIT_NS)
+        problems.index(f"{path}.target", fault.target, len(kinds[fault.kind]))
+        if fault.until_ns is not None:
+            problems.within(f"{path}.until_ns", fault.until_ns, fault.time_ns + 1, LIMIT_NS)
+        if gone.get((fault.kind, fault.target), -1) >= fault.time_ns:
+            problems.say(f"{path}.time_ns", "it is lost already, or returns only now; give one fault for both")
+        gone[fault.kind, fault.target] = LIMIT_NS if fault.until_ns is None else fault.until_ns
     for number, change in enumerate(given.frequency_changes):
         path = f"frequency_changes[{number}]"
         problems.within(f"{path}.time_ns", change.time_ns, 0, LIMIT_NS)
         problems.index(f"{path}.processor", change.processor, len(given.processors))
         problems.within(f"{path}.frequency_khz", change.frequency_khz, 1, LIMIT_FREQUENCY_KHZ)
+    for number, route in enumerate(given.route_changes):
+        path = f"route_changes[{number}]"
+        problems.within(f"{path}.time_ns", route.time_ns, 0, LIMIT_NS)
+        if problems.index(f"{path}.edge", route.edge, len(given.edges)) and route.link is not None:
+            _check_route(problems, path, given.edges[route.edge], route.link, given)
+        if any((route.time_ns, route.edge) == (other.time_ns, other.edge) for other in given.route_changes[:number]):
+            problems.say(path, "the edge gets two routes at one instant")
     active = {number for number, task in enumerate(given.tasks) if task.active}
     for number, mode in sorted(enumerate(given.mode_changes), key=lambda one: (one[1].time_ns, one[0])):
         path = f"mode_changes[{number}]"
@@ -324,7 +325,7 @@ def _check_changes(problems: _Problems, given: MachineInput) -> None:
         active |= set(mode.added)
 
 
-def _check_samples(problems: _Problems, given: MachineInput) -> None:
+def _check_samples(problems: MachineProblems, given: MachineInput) -> None:
     samples = given.samples
     if not len(samples.arrival_ns) == len(samples.sensor) == len(samples.capture_ns):
         problems.say("samples", "arrival_ns, sensor and capture_ns differ in length")

@@ -18,6 +18,7 @@ from rt_sched.trace.setup import (
     DeadlineAction,
     EdgeKind,
     EdgeRow,
+    ExtraArrivalRow,
     FaultRow,
     FaultTarget,
     FrequencyChangeRow,
@@ -30,10 +31,12 @@ from rt_sched.trace.setup import (
     Protocol,
     ResourceRow,
     Role,
+    RouteChangeRow,
     SectionRow,
     Setup,
     SuspensionRow,
     TableEntry,
+    TaskChangeRow,
     TaskRow,
     TimeSlice,
 )
@@ -46,6 +49,7 @@ __all__ = [
     "DeadlineAction",
     "EdgeKind",
     "EdgeRow",
+    "ExtraArrivalRow",
     "FaultRow",
     "FaultTarget",
     "FrequencyChangeRow",
@@ -59,11 +63,13 @@ __all__ = [
     "Protocol",
     "ResourceRow",
     "Role",
+    "RouteChangeRow",
     "Samples",
     "SectionRow",
     "Setup",
     "SuspensionRow",
     "TableEntry",
+    "TaskChangeRow",
     "TaskRow",
     "TimeSlice",
     "edge_slots",
@@ -107,6 +113,9 @@ class MachineInput:
     links: tuple[LinkRow, ...] = ()
     mode_changes: tuple[ModeChangeRow, ...] = ()
     frequency_changes: tuple[FrequencyChangeRow, ...] = ()
+    task_changes: tuple[TaskChangeRow, ...] = ()
+    extra_arrivals: tuple[ExtraArrivalRow, ...] = ()
+    route_changes: tuple[RouteChangeRow, ...] = ()
 
     @property
     def setup(self) -> Setup:
@@ -121,6 +130,9 @@ class MachineInput:
             self.faults,
             self.mode_changes,
             self.frequency_changes,
+            self.task_changes,
+            self.extra_arrivals,
+            self.route_changes,
         )
 
 

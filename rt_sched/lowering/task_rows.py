@@ -49,12 +49,15 @@ def task_row(
     let: bool,
     active: bool,
     resource_of: Mapping[str, int],
+    variant: model.Variant | None = None,
 ) -> TaskRow:
-    """The row of `task` as placed on `element` of a device with `clock`.
+    """The row of `task` as placed on `element`, driven by `clock`.
 
-    `let`: whether it communicates by LET. `active`: whether it exists in the mode in which the run begins.
+    `let`: whether it communicates by LET. `active`: whether it exists in the mode in which the run begins. `variant`:
+    what replaces its demand and leaves out some of its arrivals; offsets inside its jobs, its budget and its C_LO stay.
     """
     times = execution_time_on(task, element)
+    needed = times if variant is None else execution_time_on(variant, element)
     scale = _Scale(times, element.frequency_hz)
     speed = 1 + clock.drift_ppm / _MILLION
     arrivals = _arrivals(task, clock, speed)
@@ -63,7 +66,7 @@ def task_row(
         name=task.name,
         processor=placement.processor,
         deadline_ns=max(1, floor_int(task.deadline_ns / speed)) if let else task.deadline_ns,
-        demand_ns=_demand(times, execution, scale),
+        demand_ns=_demand(needed, execution, _Scale(needed, element.frequency_hz)),
         level=placement.level,
         rate_hz=arrivals.rate_hz,
         offset_ns=arrivals.offset_ns,
@@ -76,7 +79,7 @@ def task_row(
         separation_ns=arrivals.separation_ns,
         extra_separation_ns=arrivals.extra_ns,
         jitter_ns=task.activation.jitter_ns,
-        memory_ns=times.memory_ns,
+        memory_ns=needed.memory_ns,
         sections=tuple(
             SectionRow(resource_of[one.resource], scale.offset(one.start_ns), scale.offset(one.end_ns))
             for one in task.sections
@@ -91,11 +94,12 @@ def task_row(
         active=active,
         start_latency_ns=task.start_latency_ns,
         weakly_hard=None if misses is None else (misses[1] - misses[0], misses[1]),
+        every=1 if variant is None else variant.every,
     )
 
 
-def execution_time_on(task: model.Task, element: model.ProcessingElement) -> model.ExecutionTime:
-    """The declared execution time of `task` on an element of this kind."""
+def execution_time_on(task: model.Task | model.Variant, element: model.ProcessingElement) -> model.ExecutionTime:
+    """The declared execution time of a task, or of a variant of one, on an element of this kind."""
     return dict(task.execution_by_kind).get(element.kind, task.execution)
 
 

@@ -18,11 +18,12 @@ class FaultKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Loss of a sensor, device or link at `time_ns` after the start of the run, for good."""
+    """Loss of a sensor, device or link from `time_ns` after the start of the run until `until_ns`; None: for good."""
 
     kind: FaultKind
     target: str
     time_ns: int
+    until_ns: int | None = None
 
     def __str__(self) -> str:
         return f"{self.kind.value}:{self.target}"

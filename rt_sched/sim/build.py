@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,6 @@ import numpy.typing as npt
 from rt_sched.kernels import codes, tables
 from rt_sched.kernels.tables import Machine
 from rt_sched.lowering.machine_input import (
-    EdgeRow,
     MachineInput,
     OverrunAction,
     Policy,
@@ -20,7 +18,7 @@ from rt_sched.lowering.machine_input import (
     TaskRow,
     edge_slots,
 )
-from rt_sched.sim.planned import planned_changes
+from rt_sched.sim.planned import planned_changes, transfer_ns
 
 Int64s = npt.NDArray[np.int64]
 
@@ -37,6 +35,7 @@ def build_machine(given: MachineInput, order: Int64s, rows: int) -> Machine:
     slots = edge_slots(given.edges)
     spans = np.zeros(sum(len(p.slices) + len(p.table) for p in given.processors), tables.SPAN)
     tasks = _tasks(given, links, steps, explicit, timers)
+    declarations = _declarations(given, steps, explicit)
     changes = planned_changes(given)
     return Machine(
         clock=_clock(given, timers, len(steps.flat), len(changes)),
@@ -44,6 +43,7 @@ def build_machine(given: MachineInput, order: Int64s, rows: int) -> Machine:
         processors=_processors(given, links, spans, timers),
         cores=_cores(given),
         tasks=tasks,
+        declarations=declarations,
         edges=_edges(given, slots),
         sensors=_sensors(given, links),
         steps=np.array(steps.flat, tables.STEP) if steps.flat else np.zeros(0, tables.STEP),
@@ -115,7 +115,7 @@ def _clock(given: MachineInput, timers: _Timers, steps: int, changes: int) -> np
     clock["seed"] = np.uint64(given.seed)
     clock["wake_timers"], clock["let_timers"] = timers.wake, timers.let
     clock["lane_timers"], clock["span_timers"] = timers.lanes, timers.spans
-    clock["burst"] = max((_burst(task) for task in given.tasks), default=1)
+    clock["burst"] = max((_burst(task) for task in given.tasks), default=1) + bool(given.extra_arrivals)
     clock["log_room"] = 5 * steps + 12 * len(given.tasks) + 4 * len(given.processors) + changes
     return clock
 
@@ -131,6 +131,7 @@ def _processors(
     table = np.zeros(len(given.processors), tables.PROCESSOR)
     cores = filled = 0
     placed = _grouped([task.processor for task in given.tasks], len(given.processors))
+    visitors = _visitors(given)
     ceilings = {
         given.tasks[user].processor
         for number, resource in enumerate(given.resources)
@@ -141,6 +142,7 @@ def _processors(
         row["policy"] = processor.policy
         row["preemptive"] = processor.preemptive and processor.policy != Policy.FIFO
         row["first_task"], row["last_task"] = links.add(placed[index])
+        links.add([codes.NONE] * len(visitors[index]))
         row["first_core"], row["last_core"] = cores, cores + processor.cores
         cores += processor.cores
         row["switch_ns"], row["migration_ns"] = processor.switch_ns, processor.migration_ns
@@ -172,6 +174,15 @@ def _processors(
     return table
 
 
+def _visitors(given: MachineInput) -> list[set[int]]:
+    """Per processor the tasks that are there at some time, but not at the start."""
+    visitors: list[set[int]] = [set() for _ in given.processors]
+    for change in given.task_changes:
+        if change.row.processor != given.tasks[change.task].processor:
+            visitors[change.row.processor].add(change.task)
+    return visitors
+
+
 def _cores(given: MachineInput) -> npt.NDArray[np.void]:
     owners = [index for index, processor in enumerate(given.processors) for _ in range(processor.cores)]
     table = np.zeros(len(owners), tables.CORE)
@@ -187,42 +198,54 @@ def _tasks(
     inputs = _grouped([edge.target for edge in given.edges], len(given.tasks))
     outputs = _grouped([edge.task for edge in given.edges], len(given.tasks))
     for row, (index, task) in zip(table, enumerate(given.tasks), strict=True):
-        policy = given.processors[task.processor].policy
-        row["processor"] = task.processor
-        row["level"] = task.level
+        _declare(row, task, given, steps, explicit)
         row["deadline_ns"] = task.deadline_ns
         row["deadline_action"] = task.deadline_action
         row["tolerance_ns"] = task.tolerance_ns
-        row["memory_ns"] = task.memory_ns
-        row["limited"] = task.preemption_points_ns is not None
         row["let"], row["high"], row["active"] = task.let, task.high_criticality, task.active
-        row["in_slice"] = policy != Policy.TIME_SLICED
         row["extra_ns"], row["jitter_ns"] = task.extra_separation_ns, task.jitter_ns
         row["separation_ns"] = task.separation_ns or 0
-        row["special"] = bool(
-            task.separation_ns
-            or task.jitter_ns
-            or task.explicit_jitters_ns
-            or task.let
-            or task.overrun_action == OverrunAction.THROTTLE
-        )
-        _set_budgets(row, task, policy)
         row["activation"] = codes.TIMED if task.timed else codes.ON_MESSAGE
         _set_arrivals(row, index, task, timers)
         row["first_input"], row["last_input"] = links.add(inputs[index])
         row["first_output"], row["last_output"] = links.add(outputs[index])
-        for name, values in (
-            ("demand", task.explicit_demands_ns),
-            ("jitter", task.explicit_jitters_ns),
-            ("arrival", task.explicit_arrivals_ns or ()),
-        ):
+        for name, values in (("jitter", task.explicit_jitters_ns), ("arrival", task.explicit_arrivals_ns or ())):
             row[f"first_{name}"], _ = explicit.add(values)
             row[f"explicit_{name}s"] = len(values)
-        row["first_step"], row["last_step"] = steps.add(_program(task))
         for name in ("head_job", "tail_job", "deadline_job", "let_job", "core", "waits_for", "last_arrival_ns"):
             row[name] = codes.NONE
         row["hold"] = codes.HOLD_NO_JOB
     return table
+
+
+def _declarations(given: MachineInput, steps: _Lists, explicit: _Lists) -> npt.NDArray[np.void]:
+    table = np.zeros(len(given.task_changes), tables.TASK)
+    for row, change in zip(table, given.task_changes, strict=True):
+        _declare(row, change.row, given, steps, explicit)
+    return table
+
+
+def _declare(row: np.void, task: TaskRow, given: MachineInput, steps: _Lists, explicit: _Lists) -> None:
+    """What a task change may replace."""
+    policy = given.processors[task.processor].policy
+    row["processor"] = task.processor
+    row["level"] = task.level
+    row["memory_ns"] = task.memory_ns
+    row["every"] = task.every
+    row["limited"] = task.preemption_points_ns is not None
+    row["in_slice"] = policy != Policy.TIME_SLICED
+    row["special"] = bool(
+        task.separation_ns
+        or task.jitter_ns
+        or task.explicit_jitters_ns
+        or task.let
+        or task.overrun_action == OverrunAction.THROTTLE
+        or task.every > 1
+    )
+    _set_budgets(row, task, policy)
+    row["first_demand"], _ = explicit.add(task.explicit_demands_ns)
+    row["explicit_demands"] = len(task.explicit_demands_ns)
+    row["first_step"], row["last_step"] = steps.add(_program(task))
 
 
 def _set_budgets(row: np.void, task: TaskRow, policy: Policy) -> None:
@@ -294,7 +317,7 @@ def _resources(given: MachineInput) -> npt.NDArray[np.void]:
 def _edges(given: MachineInput, slots: tuple[int, ...]) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.edges), tables.EDGE)
     places = 0
-    for row, edge, slot in zip(table, given.edges, slots, strict=True):
+    for row, (index, edge), slot in zip(table, enumerate(given.edges), slots, strict=True):
         row["target"] = edge.target
         row["slot"] = slot
         row["kind"] = edge.kind
@@ -305,17 +328,9 @@ def _edges(given: MachineInput, slots: tuple[int, ...]) -> npt.NDArray[np.void]:
         row["first_place"] = places
         row["register"] = codes.NONE
         row["lane"] = codes.NONE if edge.link is None else edge.link
-        row["transfer_ns"] = _transfer_ns(given, edge)
+        row["transfer_ns"] = transfer_ns(given, index, edge.link)
         places += edge.depth
     return table
-
-
-def _transfer_ns(given: MachineInput, edge: EdgeRow) -> int:
-    """Time of a message on the edge's link, rounded up."""
-    if edge.link is None:
-        return 0
-    exact_ns = Fraction(edge.size_bytes * 10**9) / given.links[edge.link].bytes_per_s
-    return -(-exact_ns.numerator // exact_ns.denominator)
 
 
 def _lanes(given: MachineInput) -> npt.NDArray[np.void]:
@@ -335,8 +350,9 @@ def _sensors(given: MachineInput, links: _Lists) -> npt.NDArray[np.void]:
 
 
 def _quantiles(given: MachineInput) -> Int64s:
-    table = np.zeros((len(given.tasks), tables.QUANTILES), np.int64)
-    for row, task in zip(table, given.tasks, strict=True):
+    declared = (*given.tasks, *(change.row for change in given.task_changes))
+    table = np.zeros((len(declared), tables.QUANTILES), np.int64)
+    for row, task in zip(table, declared, strict=True):
         row[:] = task.demand_ns
     return table
 

@@ -45,7 +45,8 @@ class JobStatus(IntEnum):
     """How a job ended.
 
     UNFINISHED: the run ended first. SKIPPED: a required input was empty. LOST: its processor was lost. SUPPRESSED: not
-    admitted at its arrival, because a job before it said so (`skip_next`) or its processor was in HI mode.
+    admitted at its arrival, because a job before it said so (`skip_next`), its processor was in HI mode, or its task
+    does only some of its jobs (`every`).
     """
 
     COMPLETED = 0
@@ -81,12 +82,16 @@ class EventKind(IntEnum):
 
     SKIP and ABORT: a job ends so, LINK_LOST [link], TASK_REMOVED, TASK_ADDED: its arrivals begin now, FREQUENCY of a
     processor [kHz], RESCALE of a job [its new demand], SEPARATION: an arrival came too early [distance from the one
-    before], SUPPRESS, SUSPEND [its length], WAKE, REQUEST: a job must wait for a lock, under msrp spinning [resource],
-    LOCK: it has it now [resource], UNLOCK [resource], OWNER_DEAD: freed because its owner was lost or ended [resource],
-    OVERRUN: the budget is used up with work left, ENFORCE: the overrun action happens [OverrunAction], THROTTLE: no
-    budget until REPLENISH [the server deadline under edf, else the number of the arrival that pays], HIGH and LOW:
-    criticality mode of a processor, LET_PUBLISH, LET_UNFINISHED: nothing to publish, SLICE of a time_sliced processor
-    [index] and ENTRY of a table processor [index; job -1: empty] begin.
+    before], SUPPRESS [`every` of a task that leaves this job out, else -1], SUSPEND [its length], WAKE, REQUEST: a job
+    must wait for a lock, under msrp spinning [resource], LOCK: it has it now [resource], UNLOCK [resource], OWNER_DEAD:
+    freed because its owner was lost or ended [resource], OVERRUN: the budget is used up with work left, ENFORCE: the
+    overrun action happens [OverrunAction], THROTTLE: no budget until REPLENISH [the server deadline under edf, else the
+    number of the arrival that pays], HIGH and LOW: criticality mode of a processor, LET_PUBLISH, LET_UNFINISHED:
+    nothing to publish, SLICE of a time_sliced processor [index] and ENTRY of a table processor [index; job -1: empty]
+    begin, LINK_RETURNED [link], TASK_MOVED and TASK_VARIED: a task is declared anew, in another place or only with
+    another demand [index of the change in the setup].
+
+    The processor of an event is that of its job, else that on which its task is from that instant on.
     """
 
     OVERRUN = 6
@@ -114,6 +119,9 @@ class EventKind(IntEnum):
     LET_UNFINISHED = 34
     SLICE = 35
     ENTRY = 36
+    LINK_RETURNED = 39
+    TASK_MOVED = 40
+    TASK_VARIED = 41
 
 
 class SampleStatus(IntEnum):

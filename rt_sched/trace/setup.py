@@ -83,7 +83,7 @@ class Protocol(IntEnum):
 
 
 class FaultTarget(IntEnum):
-    """What a fault takes away for good."""
+    """What a fault takes away."""
 
     PROCESSOR = codes.PROCESSOR_LOSS
     SENSOR = codes.SENSOR_LOSS
@@ -185,6 +185,9 @@ class TaskRow:
     Modes. `high_criticality`, `low_budget_ns`: C_LO of a HI task; reaching it unfinished switches the processor.
     `active`: whether the task exists from the start; `start_latency_ns`: from the mode change that adds it to its
     first arrival. `weakly_hard`: (m, k), at least m of any k consecutive jobs must meet their deadlines.
+
+    `every`: only one of so many arrivals makes a job, the first and then each `every`-th from when this row came into
+    force; the others are suppressed.
     """
 
     name: str
@@ -216,6 +219,7 @@ class TaskRow:
     active: bool = True
     start_latency_ns: int = 0
     weakly_hard: tuple[int, int] | None = None
+    every: int = 1
 
     @property
     def timed(self) -> bool:
@@ -263,11 +267,12 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class FaultRow:
-    """Loss of a processor (with all its cores), sensor or link at an instant."""
+    """Loss of a processor (with all its cores), sensor or link over [time_ns, until_ns); None: for good."""
 
     time_ns: int
     kind: FaultTarget
     target: int
+    until_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +297,43 @@ class FrequencyChangeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskChangeRow:
+    """From `time_ns` on the task is declared by `row`, which says anew where it runs, its level, demand and program.
+
+    `moved`: its unfinished jobs abort, and it begins on the processor of `row` without a past. Otherwise they go on,
+    and only the demands of later jobs and `every` differ. Everything else of a row stays what it was.
+    """
+
+    time_ns: int
+    task: int
+    row: TaskRow
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraArrivalRow:
+    """One more arrival of a task at `time_ns`, beside those that its activation asks for.
+
+    Of a task that messages activate it is a job with the message that came last: see docs/decisions/takeovers.md.
+    """
+
+    time_ns: int
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class RouteChangeRow:
+    """Messages that are published from `time_ns` on take another link to the end of an edge, or none.
+
+    What is on its way arrives as it would have.
+    """
+
+    time_ns: int
+    edge: int
+    link: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """Everything about a run that is declared before it begins, except its sensor samples."""
 
@@ -304,6 +346,9 @@ class Setup:
     faults: tuple[FaultRow, ...] = ()
     mode_changes: tuple[ModeChangeRow, ...] = ()
     frequency_changes: tuple[FrequencyChangeRow, ...] = ()
+    task_changes: tuple[TaskChangeRow, ...] = ()
+    extra_arrivals: tuple[ExtraArrivalRow, ...] = ()
+    route_changes: tuple[RouteChangeRow, ...] = ()
 
     def core_names(self) -> tuple[str, ...]:
         """Name of every core: that of its processor, with a number when the processor has several."""

@@ -43,8 +43,8 @@ def measure_weakly_hard(trace: Trace) -> tuple[WeaklyHardResult, ...]:
 
     A job counts as met when it has completed by its deadline; late, aborted and suppressed ones have not met theirs.
     Left out are jobs of which that is not known, unfinished with their deadline behind the horizon, and those that no
-    scheduling could have helped: skipped as an input had never had a message, lost with their processor, or aborted
-    before their deadline as a change of mode removed their task.
+    scheduling could have helped: skipped as an input had never had a message, lost with their processor, aborted before
+    their deadline as their task was removed or moved, or left out by a variant that does only some of them.
     """
     if trace.setup is None:
         return ()
@@ -75,13 +75,16 @@ def _judged_rows(trace: Trace, index: int) -> Int64s:
     jobs = trace.jobs
     open_end = (jobs.status == JobStatus.UNFINISHED) & ~jobs.missed
     rows = np.flatnonzero((jobs.task == index) & ~open_end & ~np.isin(jobs.status, _NOT_JUDGED))
-    return rows[~_removed(trace, index, rows)].astype(np.int64)
+    events = trace.events
+    left_out = events.job[(events.kind == EventKind.SUPPRESS) & (events.task == index) & (events.value != -1)]
+    return rows[~_removed(trace, index, rows) & ~np.isin(rows, left_out)].astype(np.int64)
 
 
 def _removed(trace: Trace, index: int, rows: Int64s) -> Bools:
-    """Which of a task's jobs were aborted, not late yet, as a change of mode removed the task while they were there."""
+    """Which of a task's jobs were aborted, not late yet, as it was removed, or moved, while they were there."""
     events, jobs = trace.events, trace.jobs
-    removals_ns = events.time_ns[(events.kind == EventKind.TASK_REMOVED) & (events.task == index)]
+    goes = np.isin(events.kind, (int(EventKind.TASK_REMOVED), int(EventKind.TASK_MOVED)))
+    removals_ns = events.time_ns[goes & (events.task == index)]
     removed = np.zeros(len(rows), np.bool_)
     if not len(removals_ns):
         return removed

@@ -10,14 +10,21 @@ from by_hand import cpu, system, task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_systems import ALL_FEATURES, random_system
+from takeover_systems import takeover_system
 
 from rt_sched.kernels.bulk.histogram import BINS, bin_of, last_of_bin, shift_for
-from rt_sched.lowering.machine_input import Policy
+from rt_sched.lowering.machine_input import MachineInput, Policy
 from rt_sched.sim import Simulation
 from rt_sched.sim.bulk import BulkSimulation, Window
 from rt_sched.sim.bulk_tables import ChainQuestion, Questions
 from rt_sched.sim.sample_feeds import GivenSamples
 from rt_sched.sim.statistics import counted
+
+
+def drawn_system(seed: int) -> MachineInput:
+    """A random system; every third one has takeovers."""
+    return takeover_system(seed) if seed % 3 == 2 else random_system(seed, ALL_FEATURES)
+
 
 BLOCKS = pytest.mark.parametrize("first", range(0, 60, 20))
 
@@ -25,7 +32,7 @@ BLOCKS = pytest.mark.parametrize("first", range(0, 60, 20))
 @BLOCKS
 def test_drained_tables_change_no_schedule(first: int) -> None:
     for seed in range(first, first + 20):
-        drawn = random_system(seed, ALL_FEATURES)
+        drawn = drawn_system(seed)
         whole = at_once(drawn)
         for rows, samples in ((1, 1), (7, 3)):
             windows = in_windows(drawn, rows, samples)
@@ -36,7 +43,7 @@ def test_drained_tables_change_no_schedule(first: int) -> None:
 @BLOCKS
 def test_statistics_are_those_of_the_whole_trace(first: int) -> None:
     for seed in range(first, first + 20):
-        assert difference(random_system(seed, ALL_FEATURES), rows=9, samples=4) is None, seed
+        assert difference(drawn_system(seed), rows=9, samples=4) is None, seed
 
 
 def _busy(horizon_ns: int) -> object:

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 from agreement import disagreement
-from features_met import as_table, lacking
+from features_met import LEAST_PER_1000_TAKEOVERS, as_table, lacking
 from kernel_systems import ALL_FEATURES, Feature, random_system
 from oracle import simulate
+from takeover_systems import takeover_system
 
 from rt_sched.lowering.machine_input import OverrunAction
 
@@ -32,6 +33,19 @@ def test_random_systems_met_every_feature_often_enough() -> None:
         met.update(simulate(random_system(seed, ALL_FEATURES)).met)
     print(as_table(met, BLOCKS * PER_BLOCK))
     assert lacking(met, BLOCKS * PER_BLOCK) == {}
+
+
+def test_kernel_equals_oracle_on_random_takeovers() -> None:
+    seeds = range(120)
+    assert [(seed, found) for seed in seeds if (found := disagreement(takeover_system(seed)))] == []
+
+
+def test_random_takeovers_met_every_feature_often_enough() -> None:
+    met: Counter[str] = Counter()
+    for seed in range(400):
+        met.update(simulate(takeover_system(seed)).met)
+    print(as_table(met, 400, LEAST_PER_1000_TAKEOVERS))
+    assert lacking(met, 400, LEAST_PER_1000_TAKEOVERS) == {}
 
 
 #: Systems in which a job with its budget used up gets a lock, and releases it in phase 6 at the same executed time.

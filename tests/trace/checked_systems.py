@@ -13,6 +13,7 @@ from rt_sched.lowering.machine_input import (
     DeadlineAction,
     EdgeKind,
     EdgeRow,
+    ExtraArrivalRow,
     FaultRow,
     FaultTarget,
     FrequencyChangeRow,
@@ -29,6 +30,7 @@ from rt_sched.lowering.machine_input import (
     SectionRow,
     SuspensionRow,
     TableEntry,
+    TaskChangeRow,
     TaskRow,
     TimeSlice,
 )
@@ -196,6 +198,17 @@ SYSTEMS = {
         ),
         samples=samples((6, 0, 5), (16, 0, 15), (26, 0, 24), (70, 0, 69)),
         faults=(FaultRow(20, FaultTarget.SENSOR, 0),),
+    ),
+    # "seen" moves while it runs, is done once more, and then does one of two jobs.
+    "takeover": _given(
+        (ProcessorRow("here", FIXED, True), ProcessorRow("there", FIXED, True)),
+        (_SEEN := task("seen", 6, (0, 10, 20, 30, 40, 50))),
+        task("other", 3, (12,), level=1, processor=1),
+        task_changes=(
+            TaskChangeRow(4, 0, replace(_SEEN, processor=1, demand_ns=4), moved=True),
+            TaskChangeRow(28, 0, replace(_SEEN, processor=1, demand_ns=4, every=2), moved=False),
+        ),
+        extra_arrivals=(ExtraArrivalRow(6, 0),),
     ),
     "loss": _given(
         (ProcessorRow("p", FIXED, True), ProcessorRow("q", FIXED, True)),

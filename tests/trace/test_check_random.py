@@ -7,9 +7,11 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from agreement import bulk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_systems import ALL_FEATURES, Feature, random_system
+from takeover_systems import takeover_system
 
 from rt_sched.sim import Simulation
 from rt_sched.trace import (
@@ -40,6 +42,12 @@ def test_silent_on_random_systems(block: int) -> None:
     for seed in range(block * PER_BLOCK, (block + 1) * PER_BLOCK):
         result = check_trace(run(seed, ALL_FEATURES))
         assert result.ok, f"system {seed}: {[str(violation) for violation in result.violations]}"
+
+
+def test_silent_on_random_takeovers() -> None:
+    for seed in range(90):
+        trace = bulk(takeover_system(seed))
+        assert [str(violation) for violation in check_trace(trace).violations] == [], f"system {seed}"
 
 
 @pytest.mark.parametrize("feature", [None, *Feature])
@@ -121,7 +129,7 @@ def test_most_changed_numbers_are_noticed() -> None:
     noticed: Counter[str] = Counter()
     rng = np.random.default_rng(1)
     for seed in range(40):
-        trace = run(seed, ALL_FEATURES)
+        trace = run(seed, ALL_FEATURES) if seed % 4 else bulk(takeover_system(seed))
         for table, column in _COLUMNS:
             changed = corrupted(trace, table, column, int(rng.integers(10**6)), int(rng.choice((-2, -1, 1, 2))))
             if changed is not None:

@@ -47,6 +47,14 @@ def _faulty(trace: Trace, fault: FaultRow) -> Trace:
     return replace(trace, setup=replace(trace.setup, faults=(fault,)))
 
 
+def _changed(trace: Trace, number: int, **fields: object) -> Trace:
+    """A change of a task declared differently."""
+    assert trace.setup is not None
+    changes = list(trace.setup.task_changes)
+    changes[number] = replace(changes[number], **fields)  # type: ignore[arg-type]
+    return replace(trace, setup=replace(trace.setup, task_changes=tuple(changes)))
+
+
 #: Rule, system, what is wrong, where it is found (a part of the name).
 CASES: list[tuple[Rule, str, Corrupt, str]] = [
     (Rule.RECORDS, "edf", lambda t: edited(t, "jobs", 1, number=4), "job row 1"),
@@ -145,6 +153,11 @@ CASES: list[tuple[Rule, str, Corrupt, str]] = [
         "day",
     ),
     (Rule.MODES, "modes", lambda t: declared(t, "tasks", 1, start_latency_ns=5), "night"),
+    (Rule.TAKEOVERS, "takeover", lambda t: without(t, "events", event(t, EventKind.TASK_VARIED)), "seen"),
+    (Rule.TAKEOVERS, "takeover", lambda t: _changed(t, 0, time_ns=3), "seen #0"),
+    (Rule.TAKEOVERS, "takeover", lambda t: edited(t, "events", event(t, EventKind.SUPPRESS), value=3), "seen #5"),
+    (Rule.ARRIVALS, "takeover", lambda t: replace(t, setup=replace(t.setup, extra_arrivals=())), "seen #1"),
+    (Rule.OVERLAP, "takeover", lambda t: edited(t, "slices", slice_of(t, 1), processor=0), "here"),
     (Rule.RANDOMNESS, "drawn", lambda t: replace(t, seed=8), "profile #0"),
     (Rule.RANDOMNESS, "drawn", lambda t: edited(t, "jobs", 0, demand_ns=4), "profile #0"),
     (Rule.RANDOMNESS, "drawn", lambda t: edited(t, "jobs", 4, release_ns=44), "profile #1"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernel_systems import ALL_FEATURES, random_system
+from takeover_systems import takeover_system
 
 from rt_sched.errors import DataError
 from rt_sched.record.trace_file import load_trace, save_trace
@@ -19,7 +20,7 @@ _TABLES = ("jobs", "slices", "drops", "samples", "transfers", "events")
 
 
 def traced(seed: int) -> Trace:
-    simulation = Simulation(random_system(seed, ALL_FEATURES))
+    simulation = Simulation(takeover_system(seed) if seed % 4 == 3 else random_system(seed, ALL_FEATURES))
     simulation.run()
     return simulation.trace()
 

@@ -75,8 +75,8 @@ def show_outputs(m, b, ended):
             continue
         appears_ns = m.jobs[row]["finish_ns"]
         if m.tasks[task]["let"] == 1:
-            late = appears_ns > m.jobs[row]["deadline_ns"]
-            if late or (m.tasks[task]["let_job"] != NONE and row >= m.tasks[task]["let_job"]):
+            never = appears_ns > m.jobs[row]["deadline_ns"] or m.jobs[row]["given_up"] == 1
+            if never or (m.tasks[task]["let_job"] != NONE and row >= m.tasks[task]["let_job"]):
                 continue
             appears_ns = m.jobs[row]["deadline_ns"]
         for place in range(facts["first_end"], facts["last_end"]):

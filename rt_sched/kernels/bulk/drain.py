@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rt_sched.kernels.bulk.chains import drop_shown_reads, rank_samples, show_outputs
 from rt_sched.kernels.bulk.compact import mark_rows, move, number_rows, remember_reads, rename
-from rt_sched.kernels.bulk.fold import excuse_removed, fold_drops, fold_jobs, fold_slices, number_new_jobs
+from rt_sched.kernels.bulk.fold import excuse, fold_drops, fold_jobs, fold_slices, number_new_jobs
 from rt_sched.kernels.bulk.sources import sources_digest
 from rt_sched.kernels.compiled import entry
 
@@ -21,7 +21,7 @@ def _entries(sources):
         _ = sources
         number_new_jobs(m, b)
         rank_samples(m, b)
-        excuse_removed(m, b)
+        excuse(m, b)
         fold_jobs(m, b, ended)
         show_outputs(m, b, ended)
         fold_slices(m, b)

@@ -10,6 +10,8 @@ from rt_sched.kernels.codes import (
     ABORTED,
     COMPLETED,
     EVENT_ABORT,
+    EVENT_SUPPRESS,
+    EVENT_TASK_MOVED,
     EVENT_TASK_REMOVED,
     LOST,
     NONE,
@@ -53,14 +55,16 @@ def number_new_jobs(m, b):
 
 
 @part
-def excuse_removed(m, b):
-    """Jobs that were aborted because a change of mode removed their task while they were there."""
+def excuse(m, b):
+    """Jobs that were aborted because their task was removed, or moved, while they were there, or that it leaves out."""
     for place in range(m.clock[0]["log"]):
         event = m.log[place]
-        if event["kind"] == EVENT_TASK_REMOVED:
+        if event["kind"] == EVENT_TASK_REMOVED or event["kind"] == EVENT_TASK_MOVED:
             b.tasks[event["task"]]["removed_ns"] = event["time_ns"]
         elif event["kind"] == EVENT_ABORT:
             b.rows[event["job"]]["excused"] = b.tasks[event["task"]]["removed_ns"] >= m.jobs[event["job"]]["arrival_ns"]
+        elif event["kind"] == EVENT_SUPPRESS:
+            b.rows[event["job"]]["excused"] = event["value"] != NONE
 
 
 @part
@@ -88,7 +92,7 @@ def fold_jobs(m, b, ended):
 def _waits_to_publish(m, task, row):
     """Whether the LET instant of a job is still to come; what was lost with its processor has none."""
     state = m.tasks[task]
-    return state["let_job"] != NONE and row >= state["let_job"] and m.processors[state["processor"]]["lost"] == 0
+    return state["let_job"] != NONE and row >= state["let_job"]
 
 
 @part
@@ -118,7 +122,8 @@ def _fold(m, b, row, task):
     facts = b.tasks[task]
     if facts["k"] > 0:  # what is judged is told in `trace.weakly_hard`
         met = status == COMPLETED and job["missed"] == 0
-        unmet = job["missed"] == 1 or status == SUPPRESSED or (status == ABORTED and b.rows[row]["excused"] == 0)
+        kept_back = status in (SUPPRESSED, ABORTED) and b.rows[row]["excused"] == 0
+        unmet = job["missed"] == 1 or kept_back
         if status != SKIPPED and status != LOST and (met or unmet):
             _judge(b, task, job["number"], unmet)
     if facts["source"] != NONE:

@@ -6,28 +6,25 @@ import numpy as np
 
 from rt_sched.trace.checker.enforcing import enforced_budget, free_from
 from rt_sched.trace.checker.findings import Findings, Rule
-from rt_sched.trace.checker.history import NEVER_NS, EventRow, History
+from rt_sched.trace.checker.history import NEVER_NS, Declared, EventRow, History
 from rt_sched.trace.checker.locks import LockHistory
-from rt_sched.trace.checker.servers import check_server, served_tasks
+from rt_sched.trace.checker.servers import check_server, is_served
 from rt_sched.trace.checker.windows import TableWindows
 from rt_sched.trace.records import EventKind, JobStatus
-from rt_sched.trace.setup import OverrunAction, Policy, TaskRow
+from rt_sched.trace.setup import OverrunAction, Policy
 
 
 def check_budgets(history: History, locks: LockHistory, found: Findings) -> None:
     """Overruns are told when they happen, actions follow as declared, servers pay as they should."""
-    served = {index for index, _ in served_tasks(history)}
-    for index, task in enumerate(history.setup.tasks):
-        if history.setup.processors[task.processor].policy is Policy.TABLE:
-            _table_overruns(history, index, task, locks, found)
-            if index in served:
-                check_server(history, locks, index, task, found)
-        elif index in served:
-            _overruns(history, index, task, found)
-            check_server(history, locks, index, task, found)
+    for stay in history.stays:
+        if history.setup.processors[stay.row.processor].policy is Policy.TABLE:
+            _table_overruns(history, stay, locks, found)
         else:
-            _overruns(history, index, task, found)
-            _actions(history, index, task, locks, found)
+            _overruns(history, stay, found)
+            if not is_served(stay.row):
+                _actions(history, stay, locks, found)
+        if is_served(stay.row):
+            check_server(history, locks, stay, found)
 
 
 def _work_left(history: History, job: int, executed_ns: int) -> tuple[int, bool, bool]:
@@ -44,10 +41,11 @@ def _work_left(history: History, job: int, executed_ns: int) -> tuple[int, bool,
     return at_ns, True, True
 
 
-def _overruns(history: History, index: int, task: TaskRow, found: Findings) -> None:
-    told = history.events_of_task(EventKind.OVERRUN, index)
+def _overruns(history: History, stay: Declared, found: Findings) -> None:
+    task = stay.row
+    told = history.events_of_task(EventKind.OVERRUN, stay.task)
     jobs = history.trace.jobs
-    for job in _concerned(history, index, task.budget_ns, told):
+    for job in _concerned(history, stay, task.budget_ns, told):
         due_ns, left, certain = NEVER_NS, False, True
         if task.budget_ns is not None and history.executed_ns[job] >= task.budget_ns:
             due_ns, left, certain = _work_left(history, job, task.budget_ns)
@@ -60,20 +58,21 @@ def _overruns(history: History, index: int, task: TaskRow, found: Findings) -> N
             found.add(Rule.BUDGETS, says[0] if says else int(jobs.arrival_ns[job]), history.job_name(job), text)
 
 
-def _concerned(history: History, index: int, budget_ns: int | None, told: dict[int, list[EventRow]]) -> list[int]:
+def _concerned(history: History, stay: Declared, budget_ns: int | None, told: dict[int, list[EventRow]]) -> list[int]:
     """Jobs of a task that have used up a budget, or of which something is said."""
-    mine = history.jobs_of_task[index]
+    mine = stay.jobs
     spoken = history.trace.jobs.overrun[mine] | np.isin(mine, list(told))
     if budget_ns is not None:
         spoken |= history.executed_ns[mine] >= budget_ns
     return [int(job) for job in mine[spoken]]
 
 
-def _actions(history: History, index: int, task: TaskRow, locks: LockHistory, found: Findings) -> None:
-    told = history.events_of_task(EventKind.ENFORCE, index)
+def _actions(history: History, stay: Declared, locks: LockHistory, found: Findings) -> None:
+    task = stay.row
+    told = history.events_of_task(EventKind.ENFORCE, stay.task)
     acts = task.budget_ns is not None and task.overrun_action is not OverrunAction.LOG
     budget_ns = enforced_budget(task)
-    for job in _concerned(history, index, budget_ns if acts else None, told):
+    for job in _concerned(history, stay, budget_ns if acts else None, told):
         due_ns, left, certain = NEVER_NS, False, True
         if acts and history.executed_ns[job] >= budget_ns:
             due_ns, left, certain = _work_left(history, job, budget_ns)
@@ -92,18 +91,20 @@ def _actions(history: History, index: int, task: TaskRow, locks: LockHistory, fo
             found.add(Rule.BUDGETS, says[0][0] if says else due_ns, history.job_name(job), text)
 
 
-def _table_overruns(history: History, index: int, task: TaskRow, locks: LockHistory, found: Findings) -> None:
+def _table_overruns(history: History, stay: Declared, locks: LockHistory, found: Findings) -> None:
     """On a table processor the end of an entry acts as the budget, too."""
+    index, task = stay.task, stay.row
     windows = TableWindows(history, task.processor, locks)
     ends: dict[int, list[int]] = {}
+    cut = set(history.row_outages[task.processor].begin_ns.tolist())
     for owner, end_ns in zip(windows.owner.tolist(), windows.spans.end_ns.tolist(), strict=True):
-        if owner >= 0:
+        if owner >= 0 and end_ns not in cut:
             ends.setdefault(owner, []).append(end_ns)
     overruns = history.events_of_task(EventKind.OVERRUN, index)
     actions = history.events_of_task(EventKind.ENFORCE, index)
     jobs = history.trace.jobs
-    last_ns = min(history.trace.horizon_ns, int(history.lost_row_ns[task.processor]) - 1)
-    for job in history.jobs_of_task[index].tolist():
+    last_ns = history.trace.horizon_ns
+    for job in stay.jobs.tolist():
         ended_ns = int(history.end_ns[job])
         entry_ns = [end_ns for end_ns in ends.get(job, ()) if end_ns <= last_ns and end_ns <= ended_ns]
         entry_ns = [end_ns for end_ns in entry_ns if end_ns < ended_ns or jobs.status[job] == JobStatus.ABORTED]

@@ -1,4 +1,4 @@
-"""Planned changes and what is told of them: losses of links, modes, frequencies (semantics 2, 15, 16)."""
+"""Planned changes and what is told of them: outages of links, modes, frequencies, takeovers (semantics 2, 15, 16)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from rt_sched.trace.checker.declared import row_at
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import History
 from rt_sched.trace.checker.modes import active_spans
@@ -28,15 +29,15 @@ def check_changes(history: History, found: Findings) -> None:
         found,
     )
     removed = Counter(
-        (time_ns, task.processor, index, -1)
-        for index, task in enumerate(setup.tasks)
+        (time_ns, row_at(setup, index, time_ns).processor, index, -1)
+        for index in range(len(setup.tasks))
         for time_ns in history.removals[index]
         if time_ns <= horizon_ns
     )
     _compare(history, EventKind.TASK_REMOVED, removed, Rule.MODES, found)
     added = Counter(
-        (begin_ns, task.processor, index, -1)
-        for index, task in enumerate(setup.tasks)
+        (begin_ns, row_at(setup, index, begin_ns).processor, index, -1)
+        for index in range(len(setup.tasks))
         for begin_ns, _, first in active_spans(setup, index)
         if not first and begin_ns <= horizon_ns
     )
@@ -47,6 +48,19 @@ def check_changes(history: History, found: Findings) -> None:
         if fault.kind == FaultTarget.LINK and fault.time_ns <= horizon_ns
     )
     _compare(history, EventKind.LINK_LOST, lost, Rule.FAULTS, found)
+    returned = Counter(
+        (fault.until_ns, -1, -1, fault.target)
+        for fault in setup.faults
+        if fault.kind == FaultTarget.LINK and fault.until_ns is not None and fault.until_ns <= horizon_ns
+    )
+    _compare(history, EventKind.LINK_RETURNED, returned, Rule.FAULTS, found)
+    for kind, moved in ((EventKind.TASK_MOVED, True), (EventKind.TASK_VARIED, False)):
+        changed = Counter(
+            (change.time_ns, change.row.processor, change.task, number)
+            for number, change in enumerate(setup.task_changes)
+            if change.time_ns <= horizon_ns and change.moved == moved
+        )
+        _compare(history, kind, changed, Rule.TAKEOVERS, found)
     _rescales(history, found)
 
 

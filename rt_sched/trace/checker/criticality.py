@@ -7,18 +7,15 @@ from bisect import bisect_right
 import numpy as np
 
 from rt_sched.trace.checker.findings import Findings, Rule
-from rt_sched.trace.checker.history import NEVER_NS, History
+from rt_sched.trace.checker.history import NEVER_NS, Declared, History
 from rt_sched.trace.records import EventKind, JobStatus
 
 
 def check_criticality(history: History, found: Findings) -> None:
     """HI mode begins when a HI job has executed C_LO and is not done, and ends when its processor has no job left."""
-    tasks = history.setup.tasks
     for row, processor in enumerate(history.setup.processors):
         switches = history.criticality_switches(row)
-        watched = {
-            index for index, task in enumerate(tasks) if task.processor == row and task.low_budget_ns is not None
-        }
+        watched = [one for one in history.stays if one.row.processor == row and one.row.low_budget_ns is not None]
         if not switches and not watched:
             continue
         reached = _reached(history, watched)
@@ -26,12 +23,11 @@ def check_criticality(history: History, found: Findings) -> None:
             _compare(history, row, processor.name, switches, reached, found)
 
 
-def _reached(history: History, watched: set[int]) -> list[tuple[int, int]]:
+def _reached(history: History, watched: list[Declared]) -> list[tuple[int, int]]:
     """Instants at which HI jobs of a processor have executed C_LO with work left, with the job."""
     jobs, found = history.trace.jobs, []
-    for index in watched:
-        budget_ns = history.setup.tasks[index].low_budget_ns or 0
-        mine = history.jobs_of_task[index]
+    for stay in watched:
+        budget_ns, mine = stay.row.low_budget_ns or 0, stay.jobs
         for job in mine[history.executed_ns[mine] >= budget_ns].tolist():
             at_ns = history.reached_ns(job, budget_ns)
             if at_ns == history.end_ns[job] and (jobs.status[job] != JobStatus.ABORTED):
@@ -58,11 +54,9 @@ def _compare(
             continue  # aborted at that instant, perhaps before its budget was looked at
         expected.append((at_ns, int(EventKind.HIGH)))
         low_from_ns = _idle_from(busy, at_ns)
-        if low_from_ns < min(history.trace.horizon_ns, int(history.lost_row_ns[row])):
+        if low_from_ns < history.trace.horizon_ns:
             expected.append((low_from_ns, int(EventKind.LOW)))
-    lost_ns = int(history.lost_row_ns[row])
-    told = [switch for switch in switches if switch[0] < lost_ns or switch[1] == EventKind.HIGH]
-    for time_ns, kind in sorted(set(told) ^ set(expected)):
+    for time_ns, kind in sorted(set(switches) ^ set(expected)):
         word = EventKind(kind).name
         if (time_ns, kind) in expected:
             text = f"the processor goes to {word} mode"

@@ -16,8 +16,8 @@ def declared_demands(history: History) -> Int64s:
     """int64[n jobs]: demands at the first frequencies."""
     jobs = history.trace.jobs
     declared = np.zeros(len(jobs), np.int64)
-    for index, task in enumerate(history.setup.tasks):
-        mine = history.jobs_of_task[index]
+    for one in history.declared:
+        index, task, mine = one.task, one.row, one.jobs
         if not len(mine):
             continue
         if isinstance(task.demand_ns, int):
@@ -26,8 +26,10 @@ def declared_demands(history: History) -> Int64s:
             declared[mine] = task.demand_ns[0]
         else:
             declared[mine] = demands_of(task.demand_ns, bits_of(history.trace.seed, index, jobs.number[mine], DEMAND))
-        given = np.array(task.explicit_demands_ns[: len(mine)], np.int64)
+        first = int(jobs.number[mine[0]])
+        given = np.array(task.explicit_demands_ns[first : first + len(mine)], np.int64)
         declared[mine[: len(given)]] = given
+    for index, task in enumerate(history.setup.tasks):
         if task.overrun_action is OverrunAction.DEGRADE and task.degraded_demand_ns is not None:
             for job in degraded_jobs(history, index):
                 declared[job] = min(int(declared[job]), task.degraded_demand_ns)
@@ -51,12 +53,12 @@ def degraded_jobs(history: History, task: int) -> list[int]:
 def next_arrivals(history: History, task: int, instants_ns: list[int]) -> list[int]:
     """The first jobs of a task that arrive at or after each instant of phase 4; several may share one.
 
-    A task that is removed, in phase 1, forgets what was said to it before; what a lock owner that outlives the removal
-    says later in that instant stays.
+    A task that is removed or moves, in phase 1, forgets what was said to it before; what a lock owner that outlives the
+    removal says later in that instant stays.
     """
     mine = history.jobs_of_task[task]
     arrivals = history.trace.jobs.arrival_ns[mine].tolist()
-    forgets = history.removals[task]
+    forgets = history.forgets[task]
     found: set[int] = set()
     for time_ns in instants_ns:
         place = bisect_left(arrivals, time_ns)

@@ -13,9 +13,9 @@ from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.records import EventKind, Int64s, JobStatus
 from rt_sched.trace.setup import DeadlineAction, OverrunAction
 
-#: Phase of an instant in which a cause acts: before completions and unlocks, or after them.
-_FIRST, _FOURTH = 1, 4
-#: An abort that was asked for: instant, phase, rule that asks.
+#: How a cause acts: whatever locks are held; in phase 1, before completions and unlocks; or in phase 4, after them.
+_AT_ONCE, _FIRST, _FOURTH = 0, 1, 4
+#: An abort that was asked for: instant, how, rule that asks.
 Cause = tuple[int, int, Rule]
 
 _ABORTING = (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
@@ -48,6 +48,10 @@ def abort_causes(history: History, job: int, deadlines: bool = True) -> list[Cau
         (time_ns, _FIRST, Rule.MODES)
         for time_ns in _between(history.removals[int(history.task[job])], arrival_ns, end_ns)
     ]
+    causes += [
+        (time_ns, _AT_ONCE, Rule.TAKEOVERS)
+        for time_ns in _between(history.moves[int(history.task[job])], arrival_ns, end_ns)
+    ]
     if not task.high_criticality:
         switches = _between(history.high_ns(int(history.row[job])), arrival_ns, end_ns)
         causes += [(at_ns, _FOURTH, Rule.CRITICALITY) for at_ns in switches]
@@ -67,7 +71,7 @@ def check_aborts(history: History, locks: LockHistory, found: Findings) -> None:
     for job in np.flatnonzero(_endangered(history)).tolist():
         status, ended_ns = JobStatus(int(jobs.status[job])), int(end_ns[job])
         due = [(_due_ns(locks, job, at_ns, phase), rule) for at_ns, phase, rule in abort_causes(history, job)]
-        if status is JobStatus.SUPPRESSED or (status is JobStatus.LOST and ended_ns == jobs.arrival_ns[job]):
+        if status is JobStatus.SUPPRESSED or history.lost_on_arrival[job]:
             continue
         for due_ns, rule in due:
             if due_ns < ended_ns and due_ns <= history.trace.horizon_ns:
@@ -75,20 +79,21 @@ def check_aborts(history: History, locks: LockHistory, found: Findings) -> None:
                 break
         else:
             if status is JobStatus.ABORTED and ended_ns not in {due_ns for due_ns, _ in due}:
-                text = "no abort without a deadline, a budget, a mode change or a criticality switch that asks for it"
+                text = "no abort without a deadline, a budget, a change of mode or place, or a criticality switch"
                 found.add(Rule.ENDS, ended_ns, history.job_name(job), text)
 
 
 def _endangered(history: History) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Jobs that were aborted or might have had to be."""
-    jobs, tasks = history.trace.jobs, history.setup.tasks
-    some = history.per_task([int(task.deadline_action is DeadlineAction.ABORT) for task in tasks]) == 1
+    jobs = history.trace.jobs
+    some = history.per_job(lambda task: task.deadline_action is DeadlineAction.ABORT) == 1
     some &= jobs.deadline_ns <= history.trace.horizon_ns
     some &= history.end_ns >= jobs.deadline_ns
     some |= jobs.status == JobStatus.ABORTED
-    some |= history.per_task([int(bool(history.removals[task])) for task in range(len(tasks))]) == 1
+    ends = np.array([bool(instants) for instants in history.forgets], np.bool_)
+    some |= ends[history.task] if len(ends) else False
     switched = np.array([bool(history.high_ns(row)) for row in range(len(history.cores))], np.bool_)
-    some |= switched[history.row] & (history.per_task([int(task.high_criticality) for task in tasks]) == 0)
+    some |= switched[history.row] & (history.per_job(lambda task: task.high_criticality) == 0)
     enforced = [job for job, rows in history.enforcements.items() if any(row[2] in _ABORTING for row in rows)]
     some[enforced] = True
     return np.asarray(some)
@@ -96,6 +101,8 @@ def _endangered(history: History) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 def _due_ns(locks: LockHistory, job: int, at_ns: int, phase: int) -> int:
     """When a job that is to be aborted goes: at once, or when it has released the locks that it holds."""
+    if phase == _AT_ONCE:
+        return at_ns
     for begin_ns, end_ns in locks.holding.get(job, ()):
         if phase == _FIRST:
             held = begin_ns < at_ns <= end_ns or (begin_ns == at_ns and (job, at_ns) in locks.from_dead)
@@ -107,9 +114,10 @@ def _due_ns(locks: LockHistory, job: int, at_ns: int, phase: int) -> int:
 
 
 def check_suppressed(history: History, locks: LockHistory, found: Findings) -> None:
-    """Jobs are suppressed when a job before them said so, or when they are LO and arrive in HI mode."""
+    """Jobs are suppressed when a job before them said so, `every` leaves them out, or they are LO and meet HI mode."""
     jobs = history.trace.jobs
-    expected: set[int] = set()
+    left_out = _left_out(history)
+    expected = set(left_out)
     expired = expired_jobs(history, locks)
     for index, task in enumerate(history.setup.tasks):
         instants: list[int] = []
@@ -123,19 +131,35 @@ def check_suppressed(history: History, locks: LockHistory, found: Findings) -> N
                 if action == OverrunAction.SKIP_NEXT
             ]
         expected.update(next_arrivals(history, index, instants))
-        if not task.high_criticality:
-            mine = history.jobs_of_task[index]
-            for begin_ns, end_ns in history.high_spans(task.processor):
+    for stay in history.stays:
+        if not stay.row.high_criticality:
+            mine = stay.jobs
+            for begin_ns, end_ns in history.high_spans(stay.row.processor):
                 first = np.searchsorted(jobs.arrival_ns[mine], begin_ns, side="left")
                 last = np.searchsorted(jobs.arrival_ns[mine], end_ns, side="right")
                 expected.update(mine[first:last].tolist())
-    lost = history.lost_row_ns[history.row] <= jobs.arrival_ns
+    lost = history.lost_on_arrival
     suppressed = set(np.flatnonzero(jobs.status == JobStatus.SUPPRESSED).tolist())
     for job in sorted(suppressed ^ {job for job in expected if not lost[job]}):
         text = "it is suppressed at its arrival" if job in expected else "nothing says that it is suppressed"
         rule = Rule.CRITICALITY if history.high_spans(int(history.row[job])) else Rule.ENDS
         found.add(rule, int(jobs.arrival_ns[job]), history.job_name(job), text)
-    told = {job for _, job, _, _ in history.events(EventKind.SUPPRESS)}
-    for job in sorted(told ^ suppressed):
+    told = {job: value for _, job, value, _ in history.events(EventKind.SUPPRESS)}
+    for job in sorted(told.keys() ^ suppressed):
         text = "a suppressed job and the event that tells of it"
         found.add(Rule.ENDS, int(jobs.arrival_ns[job]), history.job_name(job), text)
+    for job, value in told.items():
+        if value != left_out.get(job, -1):
+            text = f"it is suppressed because one of {left_out.get(job, -1)} arrivals makes a job, not of {value}"
+            found.add(Rule.TAKEOVERS, int(jobs.arrival_ns[job]), history.job_name(job), text)
+
+
+def _left_out(history: History) -> dict[int, int]:
+    """Jobs that their task leaves out, with its `every`: all but each so-many-th since the task was declared so."""
+    return {
+        job: one.row.every
+        for one in history.declared
+        if one.row.every > 1
+        for place, job in enumerate(one.jobs.tolist())
+        if place % one.row.every
+    }

@@ -38,11 +38,14 @@ def _cores(history: History, found: Findings) -> None:
         where = history.core_name(int(slices.processor[place]))
         text = f"{history.job_name(job)} runs on {declared} only"
         found.add(Rule.OVERLAP, int(slices.start_ns[place]), where, text)
-    lost_ns = history.lost_row_ns[history.row_of_core[slices.processor]]
-    for place in np.flatnonzero(slices.end_ns > lost_ns).tolist():
-        where = history.core_name(int(slices.processor[place]))
-        text = f"nothing runs here after the loss at {int(lost_ns[place])} ns"
-        found.add(Rule.FAULTS, int(slices.end_ns[place]), where, text)
+    rows = history.row_of_core[slices.processor]
+    for row, outages in enumerate(history.row_outages):
+        for lost_ns, back_ns in zip(outages.begin_ns.tolist(), outages.end_ns.tolist(), strict=True):
+            inside = (rows == row) & (slices.end_ns > lost_ns) & (slices.start_ns < back_ns)
+            for place in np.flatnonzero(inside).tolist():
+                where = history.core_name(int(slices.processor[place]))
+                text = f"nothing runs here after the loss at {lost_ns} ns"
+                found.add(Rule.FAULTS, int(slices.end_ns[place]), where, text)
 
 
 def _sequence(history: History, found: Findings) -> None:
@@ -127,7 +130,7 @@ def _demands(history: History, found: Findings) -> None:
 
 def _ends(history: History, found: Findings) -> None:
     """Aborted, lost and unfinished jobs ended as they say."""
-    jobs, horizon_ns = history.trace.jobs, history.trace.horizon_ns
+    jobs = history.trace.jobs
     told = {
         kind: {job: time_ns for time_ns, job, _, _ in history.events(kind)}
         for kind in (EventKind.ABORT, EventKind.SKIP)
@@ -137,12 +140,14 @@ def _ends(history: History, found: Findings) -> None:
         for job in sorted(ended ^ told[kind].keys()):
             text = f"status {status.name.lower()} and the event that tells when"
             found.add(Rule.ENDS, int(jobs.arrival_ns[job]), history.job_name(job), text)
-    lost_ns = history.lost_row_ns[history.row]
     lost = jobs.status == JobStatus.LOST
-    for job in np.flatnonzero(lost & (lost_ns == NEVER_NS)).tolist():
+    for job in np.flatnonzero(lost & (history.end_ns == NEVER_NS)).tolist():
         found.add(Rule.FAULTS, int(jobs.arrival_ns[job]), history.job_name(job), "only a lost processor loses jobs")
-    survived = ~lost & (jobs.status != JobStatus.SUPPRESSED) & (history.end_ns >= lost_ns)
-    # What a mode change aborts at the instant of the loss comes after it, so is not there any more.
-    for job in np.flatnonzero(survived & (lost_ns <= horizon_ns)).tolist():
-        text = f"it is lost with its processor at {int(lost_ns[job])} ns"
-        found.add(Rule.FAULTS, int(lost_ns[job]), history.job_name(job), text)
+    survived = ~lost & (jobs.status != JobStatus.SUPPRESSED)
+    # What a change of mode or place aborts at the instant of the loss comes after it, so is not there any more.
+    for row, outages in enumerate(history.row_outages):
+        for lost_ns, back_ns in zip(outages.begin_ns.tolist(), outages.end_ns.tolist(), strict=True):
+            there = (history.row == row) & (jobs.arrival_ns < back_ns) & (history.end_ns >= lost_ns)
+            for job in np.flatnonzero(survived & there).tolist():
+                text = f"it is lost with its processor at {lost_ns} ns"
+                found.add(Rule.FAULTS, lost_ns, history.job_name(job), text)

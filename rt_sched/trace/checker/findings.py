@@ -39,6 +39,7 @@ class Rule(Enum):
     RESOURCES = (14, "sections exclude each other, are entered and left where declared, in the order of the protocol")
     FREQUENCY = (15, "the work left is rescaled once at a change of frequency")
     MODES = (16, "jobs of removed tasks abort at the switch, added tasks start after their latency")
+    TAKEOVERS = (16, "the jobs of a task that moves abort at once; it goes on as it is declared from then on")
     RANDOMNESS = (17, "draws are those of the seed")
     HORIZON = (18, "nothing starts or arrives at or after the horizon")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from rt_sched.trace.checker.declared import terms_of
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.records import DropReason, EventKind, JobStatus, SampleStatus, SliceKind, Trace
 from rt_sched.trace.setup import EdgeRow, Setup
@@ -135,8 +136,7 @@ def _event_columns(trace: Trace, setup: Setup, found: Findings) -> None:
     entry = events.kind == EventKind.ENTRY
     task[of_task | entry] = events.task[of_task | entry]
     _report(found, "event", at, events.task != task, "the task of its job")
-    processors = np.array([*(row.processor for row in setup.tasks), -1], np.int64)
-    _report(found, "event", at, (task >= 0) & (events.processor != processors[task]), "the processor of its task")
+    _report(found, "event", at, (task >= 0) & (events.processor != _processors(trace, setup, task)), _PLACE)
     silent = np.isin(events.kind, _JOBLESS_EVENTS)
     _report(found, "event", at, silent & told, "no job")
     _report(found, "event", at, of_task & (task < 0), "the task it is about")
@@ -144,6 +144,24 @@ def _event_columns(trace: Trace, setup: Setup, found: Findings) -> None:
     _report(found, "event", at, plain & (events.value != -1), "no value")
 
 
+def _processors(trace: Trace, setup: Setup, task: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where the job of each event is: where its task was when it arrived; without one, where its task is from then on.
+
+    What is told of a job at its LET instant concerns its task.
+    """
+    events = trace.events
+    time_ns = events.time_ns.astype(np.int64)
+    of_job = (events.job >= 0) & ~np.isin(events.kind, (int(EventKind.LET_PUBLISH), int(EventKind.LET_UNFINISHED)))
+    time_ns[of_job] = trace.jobs.arrival_ns[events.job[of_job]]
+    processors = np.array([*(row.processor for row in setup.tasks), -1], np.int64)[task]
+    for changed in {change.task for change in setup.task_changes}:
+        mine = task == changed
+        for term in terms_of(setup, changed):
+            processors[mine & (time_ns >= term.begin_ns)] = term.row.processor
+    return processors
+
+
+_PLACE = "the processor of its task"
 _RESOURCE_EVENTS = np.array([EventKind.REQUEST, EventKind.LOCK, EventKind.UNLOCK, EventKind.OWNER_DEAD], np.int64)
 _JOB_EVENTS = np.array(
     [
@@ -166,14 +184,29 @@ _JOB_EVENTS = np.array(
     ],
     np.int64,
 )
-_TASK_EVENTS = np.array([EventKind.TASK_REMOVED, EventKind.TASK_ADDED], np.int64)
+_TASK_EVENTS = np.array(
+    [EventKind.TASK_REMOVED, EventKind.TASK_ADDED, EventKind.TASK_MOVED, EventKind.TASK_VARIED], np.int64
+)
 _JOBLESS_EVENTS = np.array(
-    [EventKind.LINK_LOST, *_TASK_EVENTS, EventKind.FREQUENCY, EventKind.HIGH, EventKind.LOW, EventKind.SLICE], np.int64
+    [
+        EventKind.LINK_LOST,
+        EventKind.LINK_RETURNED,
+        *_TASK_EVENTS,
+        EventKind.FREQUENCY,
+        EventKind.HIGH,
+        EventKind.LOW,
+        EventKind.SLICE,
+    ],
+    np.int64,
 )
 _VALUED_EVENTS = np.array(
     [
         *_RESOURCE_EVENTS,
         EventKind.LINK_LOST,
+        EventKind.LINK_RETURNED,
+        EventKind.TASK_MOVED,
+        EventKind.TASK_VARIED,
+        EventKind.SUPPRESS,
         EventKind.FREQUENCY,
         EventKind.RESCALE,
         EventKind.SEPARATION,

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from rt_sched.trace.checker.declared import NEVER_NS, Outages, Term, outages_of, terms_of
 from rt_sched.trace.records import Bools, EventKind, Int64s, JobStatus, SliceKind, Trace, sample_of
 from rt_sched.trace.setup import FaultTarget, Setup, TaskRow
 
-#: After every instant of a trace.
-NEVER_NS = 2**62
+__all__ = ["NEVER_NS", "Declared", "EventRow", "History"]
 
 #: Events of one kind: rows of the event table as (time, job, value, position in the table).
 EventRow = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declared:
+    """A task as `row` declares it, and the jobs that arrived meanwhile."""
+
+    task: int
+    row: TaskRow
+    jobs: Int64s
 
 
 class History:
@@ -28,14 +38,59 @@ class History:
         self.trace, self.setup = trace, setup
         jobs = trace.jobs
         self.task = jobs.task.astype(np.int64)
-        self.row = self.per_task([task.processor for task in setup.tasks])
+        self.row = self.per_job(lambda task: task.processor)
         self.cores = np.array([processor.cores for processor in setup.processors], np.int64)
         self.first_core = np.concatenate([[0], np.cumsum(self.cores)]).astype(np.int64)
         self.row_of_core = np.repeat(np.arange(len(self.cores)), self.cores)
 
-    def per_task(self, values: list[int]) -> Int64s:
-        """int64[n jobs]: for every job the value of its task."""
-        return np.array(values, np.int64)[self.task] if values else np.zeros(0, np.int64)
+    # -- declarations
+
+    @cached_property
+    def terms(self) -> list[list[Term]]:
+        """Per task how it was declared over the run."""
+        return [terms_of(self.setup, task) for task in range(len(self.setup.tasks))]
+
+    @cached_property
+    def declared(self) -> list[Declared]:
+        """Every term of every task with the jobs that arrived in it, by task and time."""
+        found = []
+        for task, terms in enumerate(self.terms):
+            mine = self.jobs_of_task[task]
+            arrival_ns = self.trace.jobs.arrival_ns[mine]
+            bounds = [int(np.searchsorted(arrival_ns, term.begin_ns)) for term in terms[1:]]
+            bounds = [0, *bounds, len(mine)]
+            found += [Declared(task, term.row, mine[bounds[at] : bounds[at + 1]]) for at, term in enumerate(terms)]
+        return found
+
+    @cached_property
+    def stays(self) -> list[Declared]:
+        """The same, with the terms of a task put together until it moves; the row is that of the first."""
+        found: list[Declared] = []
+        moved = (term.moved for terms in self.terms for term in terms)
+        for one, begins in zip(self.declared, moved, strict=True):
+            if begins:
+                found.append(one)
+            else:
+                found[-1] = Declared(one.task, found[-1].row, np.concatenate([found[-1].jobs, one.jobs]))
+        return found
+
+    @cached_property
+    def _term_of_job(self) -> Int64s:
+        """int64[n jobs]: position in `declared`."""
+        term = np.zeros(len(self.task), np.int64)
+        for place, one in enumerate(self.declared):
+            term[one.jobs] = place
+        return term
+
+    def per_job(self, value: Callable[[TaskRow], int]) -> Int64s:
+        """int64[n jobs]: for every job a value of the row that declared its task when it arrived."""
+        values = np.array([value(one.row) for one in self.declared], np.int64)
+        return np.asarray(values[self._term_of_job], np.int64)
+
+    @cached_property
+    def moves(self) -> list[list[int]]:
+        """Per task the instants at which it moves, ascending."""
+        return [[term.begin_ns for term in terms[1:] if term.moved] for terms in self.terms]
 
     # -- names
 
@@ -68,30 +123,27 @@ class History:
 
     def task_row(self, job: int) -> TaskRow:
         """Declaration of the task of a job."""
-        return self.setup.tasks[int(self.task[job])]
+        return self.declared[int(self._term_of_job[job])].row
 
     # -- faults
 
-    @cached_property
-    def lost_row_ns(self) -> Int64s:
-        """int64[n rows]: when each processor was lost, NEVER_NS for never."""
-        return self._lost_ns(FaultTarget.PROCESSOR, len(self.setup.processors))
+    def outages(self, kind: FaultTarget, count: int) -> list[Outages]:
+        """Per processor, sensor or link, of which there are `count`, when it was lost."""
+        return [outages_of(self.setup, kind, target, self.trace.horizon_ns) for target in range(count)]
 
     @cached_property
-    def lost_sensor_ns(self) -> Int64s:
-        """int64[n sensors]: when each sensor was lost."""
-        return self._lost_ns(FaultTarget.SENSOR, len(self.setup.sensors))
+    def row_outages(self) -> list[Outages]:
+        """Per processor when it was lost."""
+        return self.outages(FaultTarget.PROCESSOR, len(self.setup.processors))
 
     @cached_property
-    def lost_link_ns(self) -> Int64s:
-        """int64[n links]: when each link was lost."""
-        return self._lost_ns(FaultTarget.LINK, len(self.setup.links))
-
-    def _lost_ns(self, kind: FaultTarget, count: int) -> Int64s:
-        lost = np.full(count, NEVER_NS, np.int64)
-        for fault in self.setup.faults:
-            if fault.kind == kind and fault.time_ns <= self.trace.horizon_ns:
-                lost[fault.target] = min(int(lost[fault.target]), fault.time_ns)
+    def lost_on_arrival(self) -> Bools:
+        """bool[n jobs]: whether the processor of a job was lost when it arrived."""
+        lost = np.zeros(len(self.task), np.bool_)
+        for row, outages in enumerate(self.row_outages):
+            if len(outages.begin_ns):
+                mine = np.flatnonzero(self.row == row)
+                lost[mine] = outages.covers(self.trace.jobs.arrival_ns[mine])
         return lost
 
     # -- events
@@ -154,8 +206,11 @@ class History:
         status = jobs.status
         completed = status == JobStatus.COMPLETED
         end_ns[completed] = jobs.finish_ns[completed]
-        lost = status == JobStatus.LOST
-        end_ns[lost] = np.maximum(self.lost_row_ns[self.row[lost]], jobs.arrival_ns[lost])
+        for row, outages in enumerate(self.row_outages):
+            lost = np.flatnonzero((status == JobStatus.LOST) & (self.row == row))
+            end_ns[lost] = outages.next_ns(jobs.arrival_ns[lost])
+        lost = (status == JobStatus.LOST) & self.lost_on_arrival
+        end_ns[lost] = jobs.arrival_ns[lost]
         other = (status == JobStatus.SUPPRESSED) | (status == JobStatus.ABORTED) | (status == JobStatus.SKIPPED)
         end_ns[other] = jobs.arrival_ns[other]
         for kind, wanted in ((EventKind.ABORT, JobStatus.ABORTED), (EventKind.SKIP, JobStatus.SKIPPED)):
@@ -197,6 +252,11 @@ class History:
             for task in set(change.removed):
                 instants[task].append(change.time_ns)
         return instants
+
+    @cached_property
+    def forgets(self) -> list[list[int]]:
+        """Per task the instants at which it forgets what jobs said about the next one: it is removed, or moves."""
+        return [sorted(one) for one in map(list.__add__, self.removals, self.moves)]
 
     @cached_property
     def _modes(self) -> dict[int, list[tuple[int, int]]]:

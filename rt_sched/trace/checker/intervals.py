@@ -120,7 +120,7 @@ def running(history: History, own: Int64s, locks: LockHistory) -> Intervals:
     job = slices.job[order]
     rows = history.row_of_core[slices.processor[order]]
     preemptive = np.array([preempts(processor) for processor in history.setup.processors], np.bool_)[rows]
-    anywhere = history.per_task([int(task.preemption_points_ns is None) for task in history.setup.tasks])[job] == 1
+    anywhere = history.per_job(lambda task: task.preemption_points_ns is None)[job] == 1
     kind = slices.kind[order].astype(np.int64)
     result = Intervals(
         job=job,

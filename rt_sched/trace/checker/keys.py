@@ -22,7 +22,7 @@ def preempts(processor: ProcessorRow) -> bool:
 def own_keys(history: History) -> Int64s:
     """int64[n jobs]: level, absolute deadline or release, as the policy of the processor says; smaller is better."""
     jobs = history.trace.jobs
-    keys = history.per_task([task.level for task in history.setup.tasks])
+    keys = history.per_job(lambda task: task.level)
     policy = np.array([processor.policy for processor in history.setup.processors], np.int64)[history.row]
     keys = np.where(policy == Policy.EDF, jobs.deadline_ns, keys)
     return np.asarray(np.where(policy == Policy.FIFO, jobs.release_ns, keys), np.int64)

@@ -117,8 +117,7 @@ class _Sweep:
         for time_ns, job, value, position in history.events(EventKind.REPLENISH):
             if job in self._server_keys:
                 events.append((time_ns, position, int(EventKind.REPLENISH), job, value))
-        lost_rows = set(history.lost_row_ns[history.lost_row_ns < NEVER_NS].tolist())
-        if lost_rows:
+        if any(len(outages.begin_ns) for outages in history.row_outages):
             for _, job, _, _ in history.events(EventKind.REQUEST):
                 if history.trace.jobs.status[job] == JobStatus.LOST:
                     events.append((int(history.end_ns[job]), len(history.trace.events), _LOST, job, 0))

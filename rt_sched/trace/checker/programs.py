@@ -19,15 +19,16 @@ Act = tuple[str, int, int]
 def check_programs(history: History, acted: dict[int, list[Act]], found: Findings) -> None:
     """Every job locks and unlocks at the executed times that its task declares, in their order."""
     offsets = Offsets(history)
-    for task, row in enumerate(history.setup.tasks):
+    for stay in history.stays:
+        row = stay.row
         if not row.sections:
-            for job in history.jobs_of_task[task].tolist():
+            for job in stay.jobs.tolist():
                 if acted.get(job):
                     text = "no lock event: it has no sections"
                     found.add(Rule.RESOURCES, acted[job][0][1], history.job_name(job), text)
             continue
         ordered = sorted(row.sections, key=lambda one: (one.start_ns, -one.end_ns, one.resource))
-        for job in history.jobs_of_task[task].tolist():
+        for job in stay.jobs.tolist():
             sections = ordered
             if not offsets.unmoved(job):
                 sections = [
@@ -86,8 +87,8 @@ def _program(
         elif what == "dead":
             if open_sections[resource]:
                 open_sections[resource].pop()
-            if jobs.status[job] != _LOST:
-                found.add(Rule.RESOURCES, time_ns, where, f"it unlocks {name} itself: it is not lost")
+            if jobs.status[job] != _LOST and time_ns not in history.moves[int(history.task[job])]:
+                found.add(Rule.RESOURCES, time_ns, where, f"it unlocks {name} itself: it is neither lost nor moved")
     for resource, still in open_sections.items():
         for one in still:
             if not ended and one.end_ns < executed_ns:

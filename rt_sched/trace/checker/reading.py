@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from bisect import bisect_left
+from collections import Counter, defaultdict, deque
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def _drops(history: History, expected: list[Drop], found: Findings) -> None:
 def _arrival_order(history: History, found: Findings) -> None:
     """At one instant timed jobs come first, then those that messages activate, each by task."""
     arrival_ns = history.trace.jobs.arrival_ns
-    by_message = history.per_task([int(not task.timed) for task in history.setup.tasks])
+    by_message = history.per_job(lambda task: not task.timed)
     order = np.lexsort((np.arange(len(arrival_ns)), history.task, by_message, arrival_ns))
     for job in np.flatnonzero(order != np.arange(len(order))).tolist():
         text = "jobs that arrive together stand in the order of phases and tasks"
@@ -77,6 +78,15 @@ class _Reader:
         #: Messages bound at arrival, by slot.
         self._bound = np.full((len(self._jobs), len(edges)), -1, np.int64)
         self._registers: dict[int, Stream] = {}
+        #: What went into queues, by slot: instant and message.
+        self._taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        #: Instants at which one more job arrives, with the messages that came last, unless others do.
+        self._again = sorted(
+            extra.time_ns
+            for extra in history.setup.extra_arrivals
+            if extra.task == index and extra.time_ns < history.trace.horizon_ns
+        )
+        self._again = [at for at in self._again if self._active(np.array([at], np.int64))[0]]
 
     def check(self) -> None:
         """Activation, then what was read, then the stamps that follow."""
@@ -122,12 +132,33 @@ class _Reader:
             times.append(stream.time_ns)
             slots.append(np.full(len(stream.time_ns), slot, np.int64))
             bound.append(stream.message if row.kind is EdgeKind.QUEUE else np.full(len(stream.message), -1, np.int64))
+        if times and self._again:
+            more = self._activated_again(set(np.concatenate(times).tolist()))
+            times.append(np.array([one[0] for one in more], np.int64))
+            slots.append(np.array([one[1] for one in more], np.int64))
+            bound.append(np.array([one[2] for one in more], np.int64))
         if not times:
             return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
         time_ns, slot_of, message = np.concatenate(times), np.concatenate(slots), np.concatenate(bound)
         order = np.lexsort((np.arange(len(time_ns)), slot_of, time_ns))
         order = order[time_ns[order] < self._history.trace.horizon_ns]
         return time_ns[order], slot_of[order], message[order]
+
+    def _activated_again(self, taken: set[int]) -> list[tuple[int, int, int]]:
+        """Jobs with the message captured last on any activating edge, the first among equals."""
+        found = []
+        for at_ns in self._again:
+            if at_ns in taken:
+                continue
+            best: tuple[int, int] | None = None
+            for slot, row in enumerate(self._rows):
+                message = int(self._newest(slot, np.array([at_ns], np.int64))[0]) if row.role is Role.EACH else -1
+                if message != -1 and (best is None or self._capture_ns(message) > self._capture_ns(best[1])):
+                    best = (slot, message)
+            if best is not None:
+                queued = self._rows[best[0]].kind is EdgeKind.QUEUE
+                found.append((at_ns, best[0], best[1] if queued else -1))
+        return found
 
     def _crowded(self, slot: int, row: EdgeRow, stream: Stream) -> Stream:
         """Of messages that come at one instant a queue holds no more than its depth, until they activate jobs."""
@@ -169,11 +200,28 @@ class _Reader:
                 for match in self._matches(queues, at_ns):
                     times.append(at_ns)
                     matches.append(match)
+        self._pair_again(slots, times, matches)
         for number, match in enumerate(matches[: len(self._jobs)]):
             for slot, message in match.items():
                 self._bound[number, slot] = message
         none = np.full(len(times), -1, np.int64)
         return np.array(times, np.int64), none, none
+
+    def _pair_again(self, slots: list[int], times: list[int], matches: list[dict[int, int]]) -> None:
+        """Put in the jobs with the messages that came last on all paired inputs, where those are partners."""
+        for at_ns in self._again:
+            place = bisect_left(times, at_ns)
+            if place < len(times) and times[place] == at_ns:
+                continue
+            match = {slot: self._last_of(slot, at_ns) for slot in slots}
+            stamps = [self._capture_ns(message) for message in match.values() if message != -1]
+            if len(stamps) == len(slots) and max(stamps) - min(stamps) <= self._task.tolerance_ns:
+                times.insert(place, at_ns)
+                matches.insert(place, match)
+
+    def _last_of(self, slot: int, at_ns: int) -> int:
+        """The last message that a queue had taken in, up to an instant."""
+        return next((message for time_ns, message in reversed(self._taken[slot]) if time_ns <= at_ns), -1)
 
     def _enqueue(self, queue: deque[int], slot: int, at_ns: int, message: int) -> None:
         row, edge = self._rows[slot], self._edges[slot]
@@ -183,6 +231,7 @@ class _Reader:
                 return
             self._drops.append((at_ns, edge, queue.popleft(), int(DropReason.FULL_OLDEST)))
         queue.append(message)
+        self._taken[slot].append((at_ns, message))
 
     def _matches(self, queues: dict[int, deque[int]], at_ns: int) -> list[dict[int, int]]:
         found = []

@@ -191,10 +191,10 @@ def _dispatches(
 def _points(history: History, locks: LockHistory, wait: Intervals, run: Intervals, found: Findings) -> None:
     """Where a job may be preempted at points only, it is, when a better one waits at one of them."""
     offsets = Offsets(history)
-    limited = np.array([bool(task.preemption_points_ns) for task in history.setup.tasks], np.bool_)
+    limited = history.per_job(lambda task: bool(task.preemption_points_ns)) == 1
     places: list[int] = []
     instants: list[int] = []
-    for place in np.flatnonzero(limited[history.task[run.job]] & (run.kind == SliceKind.EXECUTE)).tolist():
+    for place in np.flatnonzero(limited[run.job] & (run.kind == SliceKind.EXECUTE)).tolist():
         job, begin_ns = int(run.job[place]), int(run.begin_ns[place])
         if not preempts(history.setup.processors[int(history.row[job])]):
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rt_sched.trace.checker.ends import abort_causes
 from rt_sched.trace.checker.enforcing import enforced_budget, free_from
 from rt_sched.trace.checker.findings import Findings, Rule
-from rt_sched.trace.checker.history import NEVER_NS, History
+from rt_sched.trace.checker.history import NEVER_NS, Declared, History
 from rt_sched.trace.checker.keys import KeySteps, add_step
 from rt_sched.trace.checker.locks import LockHistory
 from rt_sched.trace.records import EventKind, JobStatus
@@ -16,19 +16,17 @@ from rt_sched.trace.setup import OverrunAction, Policy, TaskRow
 _LONG_AGO_NS = -(2**62)
 
 
-def served_tasks(history: History) -> Iterator[tuple[int, TaskRow]]:
-    """Tasks that a server throttles."""
-    for index, task in enumerate(history.setup.tasks):
-        if task.overrun_action is OverrunAction.THROTTLE and task.budget_ns is not None:
-            yield index, task
+def is_served(task: TaskRow) -> bool:
+    """Whether a server throttles the task."""
+    return task.overrun_action is OverrunAction.THROTTLE and task.budget_ns is not None
 
 
-def turns(history: History, task: int) -> Iterator[tuple[int, int]]:
+def turns(history: History, stay: Declared) -> Iterator[tuple[int, int]]:
     """Jobs of a task with the instant at which each became its oldest; without those that never entered the backlog."""
     jobs, ended_ns = history.trace.jobs, -1
-    for job in history.jobs_of_task[task].tolist():
+    for job in stay.jobs.tolist():
         arrival_ns = int(jobs.arrival_ns[job])
-        on_arrival = jobs.status[job] == JobStatus.LOST and history.lost_row_ns[history.row[job]] <= arrival_ns
+        on_arrival = jobs.status[job] == JobStatus.LOST and history.lost_on_arrival[job]
         if jobs.status[job] == JobStatus.SUPPRESSED or on_arrival:
             continue
         oldest_ns = max(arrival_ns, ended_ns)
@@ -45,7 +43,7 @@ def _goes_with_others(history: History, job: int, oldest_ns: int) -> bool:
         return False
     # In phase 4 one that completed has gone before.
     completed = history.trace.jobs.status[history.before[job]] == JobStatus.COMPLETED
-    together = (Rule.MODES,) if completed else (Rule.MODES, Rule.CRITICALITY)
+    together = (Rule.MODES, Rule.TAKEOVERS) if completed else (Rule.MODES, Rule.TAKEOVERS, Rule.CRITICALITY)
     return any(
         rule in together and at_ns == oldest_ns for at_ns, _, rule in abort_causes(history, job, deadlines=False)
     )
@@ -56,11 +54,12 @@ def server_keys(history: History) -> dict[int, KeySteps]:
     keys: dict[int, KeySteps] = {}
     postponed = history.events_of_jobs(EventKind.REPLENISH)
     jobs = history.trace.jobs
-    for index, task in served_tasks(history):
-        if history.setup.processors[task.processor].policy is not Policy.EDF:
+    for stay in history.stays:
+        task = stay.row
+        if not is_served(task) or history.setup.processors[task.processor].policy is not Policy.EDF:
             continue
         server_ns = _LONG_AGO_NS
-        for job, oldest_ns in turns(history, index):
+        for job, oldest_ns in turns(history, stay):
             server_ns = _joined(server_ns, int(jobs.deadline_ns[job]), task)[0]
             steps: KeySteps = []
             add_step(steps, oldest_ns, server_ns)
@@ -78,21 +77,24 @@ def _joined(server_ns: int, deadline_ns: int, task: TaskRow) -> tuple[int, bool]
     return server_ns, False
 
 
-def check_server(history: History, locks: LockHistory, index: int, task: TaskRow, found: Findings) -> None:
+def check_server(history: History, locks: LockHistory, stay: Declared, found: Findings) -> None:
     """Repeat the accounts of a server job by job and compare what it paid and when."""
+    index, task = stay.task, stay.row
+    mine = set(stay.jobs.tolist())
     edf = history.setup.processors[task.processor].policy is Policy.EDF
     arrivals = history.trace.jobs.arrival_ns[history.jobs_of_task[index]].tolist()
     events = sorted(
         (position, int(kind), time_ns, job, value)
         for kind in (EventKind.THROTTLE, EventKind.REPLENISH)
-        for rows in history.events_of_task(kind, index).values()
+        for one, rows in history.events_of_task(kind, index).items()
+        if one in mine
         for time_ns, job, value, position in rows
     )
     told: dict[int, list[tuple[int, int, int]]] = {}
     for _, kind, time_ns, job, value in events:
         told.setdefault(job, []).append((kind, time_ns, value if kind == EventKind.REPLENISH else 0))
     account = _Account(history, locks, task, arrivals, edf)
-    for job, oldest_ns in turns(history, index):
+    for job, oldest_ns in turns(history, stay):
         says = told.pop(job, [])
         expected, doubtful_ns = account.serve(job, oldest_ns, says)
         if doubtful_ns < NEVER_NS and says != expected:
@@ -108,6 +110,8 @@ def check_server(history: History, locks: LockHistory, index: int, task: TaskRow
             account.follow(says)
     paid = {(event[3], event[2]) for event in events}
     for job, rows in history.events_of_task(EventKind.ENFORCE, index).items():
+        if job not in mine:
+            continue
         for time_ns, _, value, _ in rows:
             if value != OverrunAction.THROTTLE or (job, time_ns) not in paid:
                 text = "an overrun action is told only when its server has nothing left"

@@ -19,8 +19,8 @@ def check_suspensions(history: History, found: Findings) -> None:
     told = history.events_of_jobs(EventKind.SUSPEND)
     woken = history.events_of_jobs(EventKind.WAKE)
     offsets = Offsets(history)
-    for index, task in enumerate(history.setup.tasks):
-        mine = history.jobs_of_task[index]
+    for stay in history.stays:
+        index, task, mine = stay.task, stay.row, stay.jobs
         if not task.suspensions:
             mine = np.intersect1d(mine, [*told, *woken]).astype(np.int64)
         numbers = history.trace.jobs.number[mine]

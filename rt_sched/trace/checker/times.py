@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from rt_sched.trace.checker.draws import JITTER, SEPARATION, bits_of, up_to
@@ -45,15 +47,55 @@ def _timed_arrivals(history: History, found: Findings) -> None:
 
 def _expected_arrivals(history: History, index: int, task: TaskRow) -> list[int]:
     horizon_ns = history.trace.horizon_ns
+    extras = sorted(extra.time_ns for extra in history.setup.extra_arrivals if extra.task == index)
     expected: list[int] = []
     for begin_ns, end_ns, first in active_spans(history.setup, index):
         last_ns = min(end_ns, horizon_ns)
-        if task.explicit_arrivals_ns is not None:
+        more = [at for at in extras if begin_ns <= at < last_ns]
+        if more:
+            origin_ns = task.offset_ns if first else begin_ns
+            expected += _with_extras(history, index, (origin_ns, begin_ns, last_ns), more, len(expected))
+        elif task.explicit_arrivals_ns is not None:
             expected.extend(at for at in task.explicit_arrivals_ns if begin_ns <= at < last_ns)
         elif task.rate_hz is not None:
             origin_ns = task.offset_ns if first else begin_ns
             expected.extend(_rate_arrivals(history, index, task, origin_ns, last_ns, len(expected)))
     return expected
+
+
+def _with_extras(
+    history: History, index: int, span: tuple[int, int, int], extras: list[int], first_number: int
+) -> list[int]:
+    """Arrivals of a span, given as its origin, begin and end, with additional ones behind the task's own.
+
+    What an arrival draws for the distance to the next goes by the number of the job after it, of whatever kind.
+    """
+    origin_ns, begin_ns, last_ns = span
+    found: list[int] = []
+    extras = list(extras)
+    for at_ns in _own_arrivals(history, index, origin_ns, begin_ns, found, first_number):
+        while extras and extras[0] < min(at_ns, last_ns):
+            found.append(extras.pop(0))
+        if at_ns >= last_ns:
+            break
+        found.append(at_ns)
+    return found + extras
+
+
+def _own_arrivals(
+    history: History, index: int, origin_ns: int, begin_ns: int, found: list[int], first_number: int
+) -> Iterator[int]:
+    """Those that the activation asks for, one after the other; `found`: all arrivals so far."""
+    task = history.setup.tasks[index]
+    if task.rate_hz is None:
+        yield from (at for at in task.explicit_arrivals_ns or () if at >= begin_ns)
+        return
+    late_ns = count = 0
+    while True:
+        yield origin_ns + count * task.rate_hz.denominator * 10**9 // task.rate_hz.numerator + late_ns
+        count += 1
+        number = np.array([first_number + len(found)], np.int64)
+        late_ns += int(up_to(task.extra_separation_ns, bits_of(history.trace.seed, index, number, SEPARATION))[0])
 
 
 def _rate_arrivals(
@@ -97,7 +139,7 @@ def _releases(history: History, found: Findings) -> None:
 
 def _order(history: History, found: Findings) -> None:
     jobs = history.trace.jobs
-    expected_ns = jobs.arrival_ns + history.per_task([task.deadline_ns for task in history.setup.tasks])
+    expected_ns = jobs.arrival_ns + history.per_job(lambda task: task.deadline_ns)
     for job in np.flatnonzero(jobs.deadline_ns != expected_ns).tolist():
         text = f"absolute deadline {int(expected_ns[job])} ns, not {int(jobs.deadline_ns[job])} ns"
         found.add(Rule.TIMES, int(jobs.arrival_ns[job]), history.job_name(job), text)
@@ -133,7 +175,7 @@ def _misses(history: History, locks: LockHistory, found: Findings) -> None:
 def _separations(history: History, found: Findings) -> None:
     jobs = history.trace.jobs
     before = history.before
-    least_ns = history.per_task([task.separation_ns or 0 for task in history.setup.tasks])
+    least_ns = history.per_job(lambda task: task.separation_ns or 0)
     distance_ns = np.where(before >= 0, jobs.arrival_ns - jobs.arrival_ns[before], NEVER_NS)
     expected = {int(job): int(distance_ns[job]) for job in np.flatnonzero(distance_ns < least_ns)}
     for time_ns, job, value, _ in history.events(EventKind.SEPARATION):

@@ -30,17 +30,17 @@ class Spans:
 
 
 def spans_of(history: History, row: int) -> Spans:
-    """All slices or table entries of a processor that begin before the horizon and its loss."""
+    """All slices or table entries of a processor that begin before the horizon while it is there; a loss cuts them."""
     processor = history.setup.processors[row]
-    last_ns = min(history.trace.horizon_ns, int(history.lost_row_ns[row]))
+    last_ns, outages = history.trace.horizon_ns, history.row_outages[row]
     offsets, lengths, switches = _cycle(processor)
     cycle_ns = processor.cycle_ns or int(lengths.sum())
     cycles = np.arange(-(-last_ns // cycle_ns) if cycle_ns else 0, dtype=np.int64)[:, None] * cycle_ns
     begin_ns = (cycles + offsets[None, :]).ravel()
     index = np.tile(np.arange(len(offsets), dtype=np.int64), len(cycles))
-    inside = begin_ns < last_ns
+    inside = (begin_ns < last_ns) & ~outages.covers(begin_ns)
     begin_ns, index = begin_ns[inside], index[inside]
-    end_ns = begin_ns + lengths[index]
+    end_ns = np.minimum(begin_ns + lengths[index], outages.next_ns(begin_ns))
     return Spans(begin_ns, np.minimum(begin_ns + switches[index], end_ns), end_ns, index)
 
 

@@ -10,7 +10,7 @@ from rt_sched.lowering.machine_input import EdgeKind, Role
 
 
 def arrivals(s: State) -> None:
-    for task, row in enumerate(s.g.tasks):
+    for task, row in enumerate(s.rows):
         if row.rate_hz is not None:
             while s.active[task] and next_of_rate(s, task) == s.now:
                 arrive(s, task, None, {}, s.now)
@@ -21,8 +21,14 @@ def arrivals(s: State) -> None:
             for at in row.explicit_arrivals_ns:
                 if at == s.now:
                     arrive(s, task, None, {}, s.now)
-    for task in range(len(s.g.tasks)):
+        if row.timed and s.active[task] and extra_now(s, task):
+            s.met["additional arrival"] += 1
+            arrive(s, task, None, {}, s.now)
+    for task, row in enumerate(s.rows):
+        before = s.arrived[task]
         activate(s, task)
+        if not row.timed and s.active[task] and extra_now(s, task) and s.arrived[task] == before:
+            activate_again(s, task)
     for job in s.live():
         if job.unfinished and not job.released and job.release == s.now:
             job.released = True
@@ -31,8 +37,12 @@ def arrivals(s: State) -> None:
             s.tell("WAKE", job)
 
 
+def extra_now(s: State, task: int) -> bool:
+    return any(extra.task == task and extra.time_ns == s.now for extra in s.g.extra_arrivals)
+
+
 def next_of_rate(s: State, task: int) -> int:
-    rate = s.g.tasks[task].rate_hz
+    rate = s.rows[task].rate_hz
     assert rate is not None
     return s.first_arrival[task] + s.next_index[task] * rate.denominator * 10**9 // rate.numerator + s.delay[task]
 
@@ -54,11 +64,33 @@ def activate(s: State, task: int) -> None:
     pair(s, task, [edge for edge in s.edges_into[task] if s.g.edges[edge].role == Role.PAIRED])
 
 
+def activate_again(s: State, task: int) -> None:
+    """A job with what came last: on all paired inputs if they match, else on the activating input captured last."""
+    paired = [edge for edge in s.edges_into[task] if s.g.edges[edge].role == Role.PAIRED]
+    if paired:
+        messages = {edge: s.newest[edge] for edge in paired}
+        if -1 in messages.values():
+            return
+        captures = [capture_of(s, message) for message in messages.values()]
+        if max(captures) - min(captures) <= s.rows[task].tolerance_ns:
+            arrive(s, task, None, messages, min(captures))
+            s.met["pair done again"] += 1
+        else:
+            s.met["no pair to do again"] += 1
+        return
+    each = [edge for edge in s.edges_into[task] if s.g.edges[edge].role == Role.EACH and s.newest[edge] != -1]
+    if each:
+        edge = max(each, key=lambda one: (capture_of(s, s.newest[one]), -one))
+        bound = {edge: s.newest[edge]} if s.g.edges[edge].kind == EdgeKind.QUEUE else {}
+        arrive(s, task, edge, bound, capture_of(s, s.newest[edge]))
+        s.met["message done again"] += 1
+
+
 def pair(s: State, task: int, edges: list[int]) -> None:
     while edges and all(s.queue[edge] for edge in edges):
         captures = {edge: capture_of(s, s.queue[edge][0]) for edge in edges}
         newest = max(captures.values())
-        late = [edge for edge in edges if newest - captures[edge] > s.g.tasks[task].tolerance_ns]
+        late = [edge for edge in edges if newest - captures[edge] > s.rows[task].tolerance_ns]
         for edge in late:
             drop(s, edge, s.queue[edge].pop(0), "UNMATCHED")
         if not late:
@@ -68,7 +100,7 @@ def pair(s: State, task: int, edges: list[int]) -> None:
 
 
 def demand_of(s: State, task: int, number: int) -> int:
-    row = s.g.tasks[task]
+    row = s.rows[task]
     if number < len(row.explicit_demands_ns):
         demand = row.explicit_demands_ns[number]
     elif isinstance(row.demand_ns, int):
@@ -83,7 +115,7 @@ def demand_of(s: State, task: int, number: int) -> int:
 
 
 def jitter_of(s: State, task: int, number: int) -> int:
-    row = s.g.tasks[task]
+    row = s.rows[task]
     if number < len(row.explicit_jitters_ns):
         return row.explicit_jitters_ns[number]
     return draw_up_to(row.jitter_ns, draw(s.g.seed, task, number, 2))
@@ -91,12 +123,13 @@ def jitter_of(s: State, task: int, number: int) -> int:
 
 def arrive(s: State, task: int, activator: int | None, bound: dict[int, int], capture: int) -> None:
     """A job arrives now; `bound`: message by edge."""
-    row = s.g.tasks[task]
+    row = s.rows[task]
     number = s.arrived[task]
     demand = demand_of(s, task, number)
     job = Job(
         index=len(s.jobs),
         task=task,
+        row=row,
         number=number,
         arrival=s.now,
         release=s.now + jitter_of(s, task, number),
@@ -112,7 +145,8 @@ def arrive(s: State, task: int, activator: int | None, bound: dict[int, int], ca
     )
     s.jobs.append(job)
     s.arrived[task] += 1
-    suppressed = s.suppress_next[task] or (s.high[row.processor] and not row.high_criticality)
+    left_out = (number - s.counted_from[task]) % row.every != 0
+    suppressed = left_out or s.suppress_next[task] or (s.high[row.processor] and not row.high_criticality)
     s.suppress_next[task] = s.degrade_next[task] = False
     if rescale(s, job, s.g.processors[row.processor].frequency_khz):
         s.tell("RESCALE", job, job.demand)
@@ -121,11 +155,13 @@ def arrive(s: State, task: int, activator: int | None, bound: dict[int, int], ca
         read_inputs(s, job)
     if row.processor in s.lost_processors:
         job.status = "LOST"
+        job.publishes = False
         s.met["LOST on arrival"] += 1
         return
     if suppressed:
         job.status = "SUPPRESSED"
-        s.tell("SUPPRESS", job)
+        s.tell("SUPPRESS", job, row.every if left_out else -1)
+        s.met["left out by every"] += left_out
     else:
         s.backlog[task].append(job)
         s.met["jitter"] += job.release > job.arrival

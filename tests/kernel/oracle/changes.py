@@ -1,4 +1,4 @@
-"""Faults, frequency changes, mode changes: phase 1 (semantics 15 and 16)."""
+"""Faults, frequency changes, takeovers, mode changes: phase 1 (semantics 15 and 16)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import ceil
 
 from oracle.messages import empty_activating_queues
 from oracle.program import abort_together, end
-from oracle.state import Job, State, program_of
+from oracle.state import Job, Server, State, program_of
 from rt_sched.lowering.machine_input import FaultTarget
 
 
@@ -15,6 +15,9 @@ def changes(s: State) -> None:
     for fault in sorted(s.g.faults, key=lambda f: (f.kind, f.target)):
         if fault.time_ns == s.now:
             lose(s, fault.kind, fault.target)
+    for fault in s.g.faults:
+        if fault.until_ns == s.now:
+            come_back(s, fault.kind, fault.target)
     for change in s.g.frequency_changes:
         if change.time_ns == s.now:
             old = s.khz[change.processor]
@@ -23,11 +26,19 @@ def changes(s: State) -> None:
             for job in s.live():
                 if s.processor(job) == change.processor and rescale(s, job, old):
                     s.tell("RESCALE", job, job.demand)
+    for route in s.g.route_changes:
+        if route.time_ns == s.now:
+            s.link_of[route.edge] = route.link
+            s.met["another route"] += 1
+    for task in range(len(s.g.tasks)):
+        for number, change in enumerate(s.g.task_changes):
+            if change.time_ns == s.now and change.task == task:
+                declare_anew(s, task, number)
     for task in range(len(s.g.tasks)):
         for change in s.g.mode_changes:
             if change.time_ns == s.now and task in change.removed:
                 remove(s, task)
-    for task, row in enumerate(s.g.tasks):
+    for task, row in enumerate(s.rows):
         for change in s.g.mode_changes:
             if change.time_ns == s.now and task in change.added:
                 s.begins_at[task] = s.now + row.start_latency_ns
@@ -39,7 +50,9 @@ def lose(s: State, kind: FaultTarget, target: int) -> None:
     s.met[f"{kind.name} lost"] += 1
     if kind == FaultTarget.PROCESSOR:
         s.lost_processors.add(target)
-        s.entry[target] = None
+        s.entry[target] = s.slice_now[target] = None
+        for job in s.jobs:
+            job.publishes = job.publishes and (s.rows[job.task].processor != target or job.deadline < s.now)
         for job in s.live():
             if s.processor(job) == target:
                 s.met["lock owner lost"] += bool(job.held)
@@ -48,7 +61,48 @@ def lose(s: State, kind: FaultTarget, target: int) -> None:
         s.lost_sensors.add(target)
     else:
         s.lost_links.add(target)
+        s.link_free[target] = 0
+        for transfer in s.transfers:
+            transfer.lost = transfer.lost or transfer.link == target
         s.tell("LINK_LOST", value=target)
+
+
+def come_back(s: State, kind: FaultTarget, target: int) -> None:
+    s.met[f"{kind.name} returned"] += 1
+    if kind == FaultTarget.PROCESSOR:
+        s.lost_processors.discard(target)
+    elif kind == FaultTarget.SENSOR:
+        s.lost_sensors.discard(target)
+    else:
+        s.lost_links.discard(target)
+        s.tell("LINK_RETURNED", value=target)
+
+
+def declare_anew(s: State, task: int, number: int) -> None:
+    """The task is another from now on; one that moves ends its jobs and forgets."""
+    change = s.g.task_changes[number]
+    before = s.rows[task]
+    if change.moved:
+        jobs = list(s.backlog[task])
+        s.met["moved with a job"] += bool(jobs)
+        s.met["moved from a core"] += any(job.core is not None for job in jobs)
+        s.met["moved with a lock"] += any(bool(job.held) for job in jobs)
+        s.met["moved while waiting for a lock"] += any(job.waits_for is not None for job in jobs)
+        s.met["moved off a lost processor"] += before.processor in s.lost_processors
+        s.met["moved to another policy"] += (
+            s.g.processors[before.processor].policy != s.g.processors[change.row.processor].policy
+        )
+        for job in jobs:
+            job.doomed = True
+        for job in jobs:
+            end(s, job, "ABORTED", "OWNER_DEAD")
+        s.suppress_next[task] = s.degrade_next[task] = False
+        s.servers[task] = Server()
+    else:
+        s.met["varied with a job"] += bool(s.backlog[task])
+    s.rows[task] = change.row
+    s.counted_from[task] = s.arrived[task]
+    s.tell("TASK_MOVED" if change.moved else "TASK_VARIED", task=task, value=number)
 
 
 def remove(s: State, task: int) -> None:

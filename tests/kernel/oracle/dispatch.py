@@ -37,7 +37,10 @@ def begin_slices_and_entries(s: State) -> None:
 def in_slice(s: State, job: Job) -> bool:
     processor = s.processor(job)
     row = s.g.processors[processor]
-    return row.policy != Policy.TIME_SLICED or job.task in row.slices[s.slice_now[processor]].tasks
+    if row.policy != Policy.TIME_SLICED:
+        return True
+    now = s.slice_now[processor]
+    return now is not None and job.task in row.slices[now].tasks
 
 
 def rank(s: State, job: Job) -> tuple[bool, int]:
@@ -55,7 +58,7 @@ def may_start(s: State, job: Job) -> bool:
             continue
         if s.processor(owner) != s.processor(job):
             continue
-        for task in s.g.tasks:
+        for task in s.rows:
             uses = any(section.resource == number for section in task.sections)
             if uses and s.row(job).deadline_ns >= task.deadline_ns:
                 return False
@@ -67,7 +70,7 @@ def waiting_jobs(s: State, processor: int) -> list[Job]:
     heads = [jobs[0] for jobs in s.backlog if jobs and s.processor(jobs[0]) == processor]
     waiting = [job for job in heads if job.ready and job.core is None]
     if row.policy == Policy.TIME_SLICED:
-        if s.slice_switch[processor]:
+        if s.slice_switch[processor] or s.slice_now[processor] is None:
             return []
         waiting = [job for job in waiting if row.slack_sharing or in_slice(s, job)]
     elif row.policy == Policy.TABLE:

@@ -22,10 +22,11 @@ def publish(s: State, message: int, *, task: int | None = None, sensor: int | No
     """A task's or sensor's message goes onto all edges that start there, over a link or at once."""
     for number, edge in enumerate(s.g.edges):
         if (task is not None and edge.task == task) or (sensor is not None and edge.sensor == sensor):
-            if edge.link is None:
+            link = s.link_of[number]
+            if link is None:
                 deliver(s, number, message)
             else:
-                send(s, number, edge.link, message)
+                send(s, number, link, message)
 
 
 def send(s: State, edge: int, link: int, message: int) -> None:
@@ -39,7 +40,7 @@ def send(s: State, edge: int, link: int, message: int) -> None:
         s.met["transfer on a lost link"] += 1
     else:
         s.link_free[link] = end
-    s.transfers.append(Transfer(edge, message, s.now, start, end))
+    s.transfers.append(Transfer(edge, link, message, s.now, start, end))
 
 
 def deliver_transfers(s: State) -> None:
@@ -47,7 +48,8 @@ def deliver_transfers(s: State) -> None:
         if link in s.lost_links:
             continue
         for transfer in s.transfers:
-            if s.g.edges[transfer.edge].link == link and transfer.end + row.latency_ns == s.now:
+            due = transfer.end + row.latency_ns == s.now and not transfer.lost
+            if due and transfer.link == link:
                 transfer.delivered = s.now
                 deliver(s, transfer.edge, transfer.message)
 

@@ -20,7 +20,7 @@ def own_key(s: State, job: Job) -> int:
 
 
 def level_of_ceiling(s: State, resource: int) -> int:
-    return min(t.level for t in s.g.tasks if any(section.resource == resource for section in t.sections))
+    return min(t.level for t in s.rows if any(section.resource == resource for section in t.sections))
 
 
 def key_with_ceilings(s: State, job: Job) -> int:
@@ -65,7 +65,7 @@ def abort_together(s: State, jobs: list[Job]) -> None:
         abort(s, job)
 
 
-def end(s: State, job: Job, status: str) -> None:
+def end(s: State, job: Job, status: str, lock_event: str = "UNLOCK") -> None:
     was_oldest = s.backlog[job.task][0] is job
     job.status = status
     s.met[status] += 1
@@ -78,7 +78,7 @@ def end(s: State, job: Job, status: str) -> None:
     s.leave_core(job)
     s.backlog[job.task].remove(job)
     while job.held:
-        free(s, job, job.held[-1], "OWNER_DEAD" if status == "LOST" else "UNLOCK")
+        free(s, job, job.held[-1], "OWNER_DEAD" if status == "LOST" else lock_event)
     if was_oldest and s.backlog[job.task]:
         oldest = s.backlog[job.task][0]
         if oldest.held or not oldest.doomed:

@@ -63,11 +63,11 @@ def reach(s: State) -> None:
 
 
 def publish_let(s: State) -> None:
-    for task, row in enumerate(s.g.tasks):
-        if not row.let or row.processor in s.lost_processors:
+    for task, row in enumerate(s.rows):
+        if not row.let:
             continue
         for job in s.jobs:
-            if job.task == task and job.deadline == s.now:
+            if job.task == task and job.deadline == s.now and job.publishes:
                 if job.status == "COMPLETED":
                     s.tell("LET_PUBLISH", job)
                     publish(s, job.index, task=task)

@@ -68,10 +68,14 @@ def program_of(task: TaskRow) -> list[Step]:
 
 @dataclass(eq=False)
 class Job:
-    """One job. `program[:done]` has happened; `held`: resources, the outermost first."""
+    """One job, as its task was declared at its arrival. `program[:done]` has happened; `held`: the outermost first.
+
+    `publishes`: whether anything happens at its LET instant; not when the task's processor is lost before.
+    """
 
     index: int
     task: int
+    row: TaskRow
     number: int
     arrival: int
     release: int
@@ -102,6 +106,7 @@ class Job:
     core: int | None = None
     last_core: int | None = None
     prefix: int = 0
+    publishes: bool = True
 
     @property
     def unfinished(self) -> bool:
@@ -126,11 +131,13 @@ class Transfer:
     """One message on a link."""
 
     edge: int
+    link: int
     message: int
     queued: int
     start: int
     end: int
     delivered: int = -1
+    lost: bool = False
 
 
 @dataclass
@@ -155,6 +162,8 @@ class State:
         self.met: Counter = Counter()
         self.jobs: list[Job] = []
         tasks = given.tasks
+        self.rows = list(tasks)
+        self.counted_from = [0 for _ in tasks]
         self.backlog: list[list[Job]] = [[] for _ in tasks]
         self.arrived = [0 for _ in tasks]
         self.last_arrival: list[int | None] = [None for _ in tasks]
@@ -178,6 +187,7 @@ class State:
         self.owed = [0 for _ in given.edges]
         self.transfers: list[Transfer] = []
         self.link_free = [0 for _ in given.links]
+        self.link_of = [edge.link for edge in given.edges]
 
         processors = given.processors
         self.first_core = [sum(p.cores for p in processors[:index]) for index in range(len(processors))]
@@ -186,7 +196,7 @@ class State:
         self.khz = [p.frequency_khz for p in processors]
         self.high = [False for _ in processors]
         self.slice_switch = [0 for _ in processors]
-        self.slice_now = [0 for _ in processors]
+        self.slice_now: list[int | None] = [None for _ in processors]
         self.entry: list[tuple[Job | None, int] | None] = [None for _ in processors]
 
         self.owner: list[Job | None] = [None for _ in given.resources]
@@ -203,10 +213,10 @@ class State:
         self.events: list[tuple] = []
 
     def row(self, job: Job) -> TaskRow:
-        return self.g.tasks[job.task]
+        return job.row
 
     def processor(self, job: Job) -> int:
-        return self.row(job).processor
+        return job.row.processor
 
     def cores(self, processor: int) -> range:
         first = self.first_core[processor]
@@ -237,10 +247,10 @@ class State:
             job.prefix = 0
 
     def tell(self, kind: str, job: Job | None = None, value: int = -1, task: int = -1, processor: int = -1) -> None:
-        """Record an event; a job's task and processor, and a task's processor, are known."""
+        """Record an event; a job's task, and where that task is now, are known."""
         if job is not None:
             task = job.task
         if task >= 0:
-            processor = self.g.tasks[task].processor
+            processor = self.rows[task].processor
         self.events.append((self.now, kind, processor, task, -1 if job is None else job.index, value))
         self.met[kind] += 1
