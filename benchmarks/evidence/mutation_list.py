@@ -619,7 +619,13 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(11, "a link is free when it returns", _CHANGING, '    lane["busy_until_ns"] = 0\n', ""),
     Mutation(11, "what was on a lost link stays lost", _CHANGING, '    lane["next"] = NONE\n', ""),
-    Mutation(11, "a loss leaves nothing to publish", _CHANGING, '            m.tasks[task]["let_job"] = NONE\n', ""),
+    Mutation(
+        11,
+        "a loss leaves nothing to publish",
+        _CHANGING,
+        "            _give_up(m, task)\n",
+        "            pass\n",
+    ),
     Mutation(
         8,
         "a lost arrival uses up skip_next",
