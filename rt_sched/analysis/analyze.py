@@ -27,6 +27,7 @@ from rt_sched.analysis.result import (
 from rt_sched.analysis.system.engine import TaskBound, mode_bounds
 from rt_sched.analysis.system.misses import steady_misses
 from rt_sched.analysis.system.verdicts import proof_of, settled, task_result
+from rt_sched.analysis.system.waits import wait_results
 from rt_sched.analysis.system.witness import find_witnesses
 from rt_sched.analysis.theory.fixed_points import exact_sum
 from rt_sched.errors import AnalysisNotApplicable
@@ -91,11 +92,12 @@ def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_
     )
     chains = chain_results(mode, bounds)
     disparities = disparity_results(mode, bounds)
-    limited = [one.verdict for one in chains if one.limits_ns]
+    waits = wait_results(mode, bounds)
+    limited = [*(one.verdict for one in waits), *(one.verdict for one in chains if one.limits_ns)]
     limited += [one.verdict for one in disparities if one.limit_ns is not None]
     overloaded = [one[1] for found in tests.values() for one in found if one[1] is Verdict.UNSCHEDULABLE]
     verdict = worst_verdict([*(one.verdict for one in tasks), *limited, *overloaded])
-    return ModeResult(mode.name, verdict, tasks, processors, chains, disparities)
+    return ModeResult(mode.name, verdict, tasks, processors, chains, disparities, waits)
 
 
 def _needed(load: ProcessorLoad, bounds: dict[int, TaskBound]) -> Fraction:

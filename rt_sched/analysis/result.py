@@ -206,6 +206,24 @@ class DisparityResult:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitResult:
+    """A wait inside the jobs of a task, after so much executed time, for the `element` that serves it.
+
+    `declared_ns`: the longest that bounds assume; `waited_ns`: what follows from all that ask the element, None for the
+    `reason`.
+    """
+
+    task: str
+    mode: str
+    element: str
+    after_ns: int
+    declared_ns: int
+    waited_ns: int | None
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessorResult:
     """One processor in one mode: its exact load as numerator and denominator, and the tests of the load alone."""
 
@@ -218,9 +236,9 @@ class ProcessorResult:
 
 @dataclass(frozen=True, slots=True)
 class ModeResult:
-    """All tasks and chains of one mode. `verdict`: the worst of tasks, and of chains and disparities that have limits.
+    """All tasks and chains of one mode. `verdict`: the worst of tasks, waits, and chains and disparities with limits.
 
-    `disparities`: of the tasks with several inputs.
+    `disparities`: of the tasks with several inputs. `waits`: inside jobs, of which it is said who serves them.
     """
 
     name: str
@@ -229,6 +247,7 @@ class ModeResult:
     processors: tuple[ProcessorResult, ...]
     chains: tuple[ChainResult, ...] = ()
     disparities: tuple[DisparityResult, ...] = ()
+    waits: tuple[WaitResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +180,7 @@ def analysis_document(analysed: Analysed) -> dict[str, Any]:
         "tasks": [_task(one, analysed, assumed) for mode in report.modes for one in mode.tasks],
         "chains": [_chain(one) for mode in report.modes for one in mode.chains],
         "disparities": [_disparity(one) for mode in report.modes for one in mode.disparities],
+        "waits": [asdict(one) | {"verdict": one.verdict.value} for mode in report.modes for one in mode.waits],
         "assumptions": [
             {"key": one.key, "text": one.text, "tasks": list(one.tasks), "check": one.check}
             for one in report.assumptions

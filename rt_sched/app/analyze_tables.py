@@ -43,6 +43,7 @@ def print_analysis(document: Row, console: Console) -> None:
             for chain in chains:
                 if chain["verdict"] != "schedulable":
                     console.print(Text(f"chain {chain['name']}: {chain['reason']}"))
+        _print_waits([one for one in document.get("waits", ()) if one["mode"] == mode["name"]], console)
         _print_disparities([one for one in document.get("disparities", ()) if one["mode"] == mode["name"]], console)
     if "margins" in document:
         print_margins(document["margins"], console)
@@ -185,6 +186,14 @@ def _chain_table(chains: Sequence[Row]) -> Table:
         word = chain["verdict"] if chain["counts"] else "no limits"
         table.add_row(Text(chain["name"]), *cells, Text(word, style=_WORD_STYLE[chain["verdict"]]))
     return table
+
+
+def _print_waits(rows: Sequence[Row], console: Console) -> None:
+    """Waits inside jobs for an element that serves them."""
+    for row in rows:
+        waited = "not bounded" if row["waited_ns"] is None else f"at most {format_ns(row['waited_ns'])}"
+        text = f"wait of {row['task']} for {row['element']}: {waited}, {row['reason']}"
+        console.print(Text(text, style=_WORD_STYLE[row["verdict"]]))
 
 
 def _print_disparities(rows: Sequence[Row], console: Console) -> None:

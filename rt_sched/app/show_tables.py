@@ -129,6 +129,7 @@ def _sections(task: Row) -> str:
 def _suspensions(task: Row) -> str:
     shown = (
         f"after {format_ns(s['after_ns'])}: {format_ns(s['min_ns'])} … {format_ns(s['max_ns'])}"
+        + (f" for {'.'.join(s['on'])}" if s["on"] else "")
         for s in task["suspensions"]
     )
     return ", ".join(shown) or _NONE

@@ -8,11 +8,12 @@ from fractions import Fraction
 
 from rt_sched import units
 from rt_sched.config import fields, quantities
+from rt_sched.config.placement import element_of, read_pe
 from rt_sched.config.problems import Problems, lacking
 from rt_sched.config.table import Key, Spec, Table
 from rt_sched.config.value import list_of, value
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.model import Budget, ExecutionTime, OverrunAction, PEKind, Suspension
+from rt_sched.model import Budget, Device, ExecutionTime, OverrunAction, PEKind, Suspension
 from rt_sched.units import format_ns
 
 _NO_PROFILE: tuple[Fraction, ...] = ()
@@ -64,6 +65,8 @@ SUSPENSION = Spec(
         ),
         Key("min", quantities.time_up_or_zero, "Shortest wait.", 0, "0ns"),
         Key("max", quantities.time_down, "Longest wait.", required=True, example="max: 5ms"),
+        Key("on", fields.text, "Element that serves the wait, such as orin.gpu; the analysis then derives it."),
+        Key("service", quantities.time_up_or_zero, "Longest time on that element, without its queue."),
     ),
 )
 
@@ -201,7 +204,9 @@ def _read_profile(node: Node, problems: Problems) -> tuple[Fraction, ...] | None
     return tuple(known)
 
 
-def read_suspensions(node: Node | None, wcet_ns: int | None, problems: Problems) -> tuple[Suspension, ...]:
+def read_suspensions(
+    node: Node | None, wcet_ns: int | None, devices: Mapping[str, Device], problems: Problems
+) -> tuple[Suspension, ...]:
     """The waits of a job in order of executed time. `wcet_ns`: None when not known."""
     found: list[Suspension] = []
     for item in () if node is None else fields.elements(node, "suspensions", problems) or ():
@@ -209,8 +214,12 @@ def read_suspensions(node: Node | None, wcet_ns: int | None, problems: Problems)
         after, longest = table.read("after"), table.read("max")
         if after is None or longest is None:
             continue
-        wait = Suspension(after, table.read("min"), longest)
-        if wait.min_ns > wait.max_ns:
+        on, service_ns = _read_server(table, devices)
+        wait = Suspension(after, table.read("min"), longest, on, service_ns)
+        if service_ns is not None and service_ns > longest:
+            alone = f"{format_ns(service_ns)} on {'.'.join(on or ())} alone"
+            problems.add(item, f"{alone} are longer than the longest wait {format_ns(longest)}")
+        elif wait.min_ns > wait.max_ns:
             problems.add(
                 item, f"the shortest wait {format_ns(wait.min_ns)} is above the longest {format_ns(wait.max_ns)}"
             )
@@ -223,6 +232,19 @@ def read_suspensions(node: Node | None, wcet_ns: int | None, problems: Problems)
         else:
             found.append(wait)
     return tuple(found)
+
+
+def _read_server(table: Table, devices: Mapping[str, Device]) -> tuple[tuple[str, str] | None, int | None]:
+    """Who serves a wait, and for how long at most; both or neither."""
+    node, service_ns = table.get("on"), table.read("service")
+    if node is None:
+        table.refuse("service", "'service' belongs to an element; name it, such as on: orin.gpu")
+        return None, None
+    pe = read_pe(node, devices, table.problems)
+    table.need("service", "service: 3ms")
+    if service_ns is None or element_of(pe, devices) is None:
+        return None, None
+    return pe, max(1, service_ns)
 
 
 def read_preemption_points(node: Node | None, wcet_ns: int | None, problems: Problems) -> tuple[int, ...]:

@@ -193,7 +193,7 @@ def _read_task(
     times = {} if execution_node is None else read_executions(execution_node, problems)
     execution = execution_on(element.kind if element else None, times)
     wcet_ns = execution.wcet_ns if execution else None
-    suspensions = read_suspensions(table.get("suspensions"), wcet_ns, problems)
+    suspensions = read_suspensions(table.get("suspensions"), wcet_ns, around.devices, problems)
     sections = read_sections(table.get("critical_sections"), around.resources, suspensions, wcet_ns, problems)
     candidates, candidate_nodes = read_candidates(table, pe, around.devices)
     if execution_node is not None and times:

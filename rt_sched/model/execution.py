@@ -27,11 +27,17 @@ class ExecutionTime:
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """After `after_ns` of executed time a job waits between `min_ns` and `max_ns` for something outside its PE."""
+    """After `after_ns` of executed time a job waits between `min_ns` and `max_ns` for something outside its PE.
+
+    `on`: the element (device, name) that serves it, for at most `service_ns` once its turn has come; None where that is
+    not said. The wait with the queue before it is what `max_ns` promises.
+    """
 
     after_ns: int
     min_ns: int
     max_ns: int
+    on: tuple[str, str] | None = None
+    service_ns: int | None = None
 
 
 class OverrunAction(str, Enum):

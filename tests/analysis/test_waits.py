@@ -1,0 +1,114 @@
+"""Waits of jobs for an accelerator that serves them: what follows from all that ask it, beside what is declared."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hand_made import element, planned, task
+
+from rt_sched import model
+from rt_sched.analysis import analyze
+from rt_sched.analysis.result import Verdict
+from rt_sched.analysis.theory.fixed_points import Timing
+from rt_sched.analysis.theory.joint_suspension import AskingTask, Queue, joint_response_times
+from rt_sched.model import PEKind, Plan, Policy, ProcessingElement, Suspension, System
+
+GPU = ("d", "gpu")
+
+
+def gpu(policy: Policy = Policy.FIXED_PRIORITY) -> ProcessingElement:
+    return ProcessingElement("gpu", PEKind.GPU, 1, policy, False)
+
+
+def asking(name: str, wcet: int, period: int, service: int, longest: int, *, pe: str = "p") -> model.Task:
+    """Waits in the middle of its jobs."""
+    return task(name, wcet, period, pe=pe, suspensions=(Suspension(1, 0, longest, GPU, service),))
+
+
+def waits(system: System, plan: Plan) -> dict[str, tuple[int | None, Verdict]]:
+    (mode,) = analyze(system, plan).modes
+    return {one.task: (one.waited_ns, one.verdict) for one in mode.waits}
+
+
+def two(longest: int = 9, policy: Policy = Policy.FIXED_PRIORITY, *more: model.Task) -> tuple[System, Plan]:
+    """Two tasks on a core each, of which the first is the more urgent."""
+    tasks = (asking("a", 2, 40, 3, longest), asking("b", 2, 60, 5, longest, pe="q"), *more)
+    return planned([element("p"), element("q"), gpu(policy)], tasks, levels={"a": 0, "b": 1})
+
+
+def test_by_priority_a_request_waits_for_one_that_has_begun_and_for_more_urgent_ones() -> None:
+    # `a` for the 5 - 1 of `b`, then its own 3; `b` for its own kind less 1, for one request of `a` and its own 5.
+    assert waits(*two(13)) == {"a": (7, Verdict.SCHEDULABLE), "b": (4 + 3 + 5, Verdict.SCHEDULABLE)}
+
+
+def test_first_come_first_served_a_request_waits_for_one_of_every_other_task() -> None:
+    assert waits(*two(9, Policy.FIFO)) == {"a": (8, Verdict.SCHEDULABLE), "b": (8, Verdict.SCHEDULABLE)}
+
+
+def test_a_declared_wait_that_is_too_short_is_never_proven() -> None:
+    system, plan = two(11)
+    report = analyze(system, plan)
+    assert report.verdict is Verdict.INCONCLUSIVE
+    assert waits(system, plan)["b"] == (12, Verdict.INCONCLUSIVE)
+    (late,) = [one for one in report.modes[0].waits if one.verdict is not Verdict.SCHEDULABLE]
+    assert late.reason == "above the declared 11ns"
+    assert all(one.verdict is Verdict.SCHEDULABLE for one in report.modes[0].tasks)
+
+
+@pytest.mark.parametrize(
+    ("system", "plan", "reason"),
+    [
+        (*two(9, Policy.FIFO, task("other", 1, 100, pe="gpu")), "task other runs on d.gpu besides"),
+        (*planned([element("p"), element("gpu", cores=2)], [asking("a", 2, 40, 3, 9)]), "d.gpu has 2 cores"),
+        (*planned([element("p"), element("gpu")], [asking("a", 2, 40, 3, 9)]), "d.gpu preempts what it serves"),
+        (*planned([element("p"), gpu(Policy.EDF)], [asking("a", 2, 40, 3, 9)]), "d.gpu serves by edf"),
+    ],
+)
+def test_what_is_not_known_is_told(system: System, plan: Plan, reason: str) -> None:
+    (mode,) = analyze(system, plan).modes
+    assert {one.verdict for one in mode.waits} == {Verdict.INCONCLUSIVE}
+    assert all(one.reason.startswith(reason) for one in mode.waits)
+
+
+def test_waits_of_which_nobody_serves_are_left_as_declared() -> None:
+    plain = replace(asking("a", 2, 40, 3, 9), suspensions=(Suspension(1, 0, 9),))
+    (mode,) = analyze(*planned([element("p")], [plain])).modes
+    assert mode.waits == ()
+
+
+def _joint(rows: Sequence[tuple[int, int, int, int]], queue: Queue) -> list[int | None]:
+    """The waits of the joint fixed point from below, of (wcet, period, service, core)."""
+    tasks = [AskingTask(Timing(wcet, period, period), core, (service,)) for wcet, period, service, core in rows]
+    return [None if one is None else one.served_ns[0] for one in joint_response_times(tasks, queue)]
+
+
+@pytest.mark.parametrize("queue", list(Queue))
+def test_the_joint_fixed_point_is_proven_when_it_is_declared(queue: Queue) -> None:
+    """What the analysis from below finds, written down as declared waits, is found to be kept to the nanosecond."""
+    rng = random.Random(23)  # noqa: S311 - reproducible test data
+    proven = 0
+    for _ in range(40):
+        rows = [(rng.randint(1, 4), rng.choice((60, 80, 120, 200)), rng.randint(1, 6), place % 2) for place in range(4)]
+        rows.sort(key=lambda row: row[1])
+        found = _joint(rows, queue)
+        if any(one is None for one in found):
+            continue
+        tasks = [
+            asking(f"t{place}", wcet + 1, period, service, int(found[place] or 0), pe="pq"[core])
+            for place, (wcet, period, service, core) in enumerate(rows)
+        ]
+        tasks = [
+            replace(one, execution=model.ExecutionTime(w, w, (w, w))) for one, (w, *_) in zip(tasks, rows, strict=True)
+        ]
+        policy = Policy.FIFO if queue is Queue.FIFO else Policy.FIXED_PRIORITY
+        levels = {one.name: place for place, one in enumerate(tasks)}
+        system, plan = planned([element("p"), element("q"), gpu(policy)], tasks, levels=levels)
+        kept = waits(system, plan)
+        for place, one in enumerate(tasks):
+            waited, verdict = kept[one.name]
+            assert (waited, verdict) == (found[place], Verdict.SCHEDULABLE)
+        proven += 1
+    assert proven > 20
