@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import math
 import os
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
+from warm_start import WarmStart
 
 from sensors.scene import ros2_messages
 from sensors.scene.lidar import Sweep
@@ -43,8 +45,30 @@ class Ended(NamedTuple):
         return document
 
 
+_warm: WarmStart | None = None
+
+
+def _warm_start() -> WarmStart | None:
+    """What starts commands in this environment; None in one that a test has changed."""
+    global _warm
+    here = _environment()
+    if _warm is None:
+        _warm = WarmStart(here)
+        atexit.register(_warm.close)
+    return _warm if _warm.environment == here else None
+
+
+def _environment() -> dict[str, str]:
+    ours = {"PYTHONPATH": str(ROOT), "COLUMNS": "400", "NO_COLOR": "1"}
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | ours
+
+
 class Cli:
-    """Runs rt-sched from `folder`, as its console script would."""
+    """Runs rt-sched from `folder`, as its console script would.
+
+    A call without options of its own is forked off a process that has loaded everything. What starts anew each time is
+    what a test gives another environment, folder or prelude, or holds running.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,7 +79,7 @@ class Cli:
         return subprocess.Popen(
             [sys.executable, "-c", program, *map(str, arguments)],
             cwd=cwd or self.folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "400", "NO_COLOR": "1"},
+            env=_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -64,11 +88,15 @@ class Cli:
 
     def __call__(self, *arguments: object, code: int | None = 0, **options: Any) -> Ended:
         """Runs a command to its end; `code`: the exit code that it must have, None for any."""
-        with self.start(*arguments, **options) as process:
-            out, err = process.communicate(timeout=HANG_S)
-        ended = Ended(process.returncode, out, err)
-        assert "Traceback" not in err, err
-        assert code is None or ended.code == code, f"exit code {ended.code}: {err}{out}"
+        warm = None if options else _warm_start()
+        if warm is None:
+            with self.start(*arguments, **options) as process:
+                out, err = process.communicate(timeout=HANG_S)
+            ended = Ended(process.returncode, out, err)
+        else:
+            ended = Ended(*warm.run([*map(str, arguments)], self.folder, HANG_S))
+        assert "Traceback" not in ended.err, ended.err
+        assert code is None or ended.code == code, f"exit code {ended.code}: {ended.err}{ended.out}"
         return ended
 
 

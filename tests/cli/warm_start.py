@@ -1,0 +1,125 @@
+"""Commands in processes that are forked off one that has loaded everything: each its own, none with a start of its own.
+
+Run as a program it serves a socket: for each call it forks, the child becomes the command, and the answer is its exit
+code. Nothing runs in the serving process but imports, so that every child begins as a fresh process would after them.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+#: Loaded before the first call: what commands import when they are needed. ONNX Runtime starts a thread when it is
+#: imported, and no child that is forked then could use it.
+_HEAVY = ("cv2", "jinja2", "mcap", "numba", "numpy", "perfetto", "rich.table", "rosbags", "ruamel.yaml")
+_LONGEST_MESSAGE = 1 << 20
+
+
+class WarmStart:
+    """The serving process of one environment. `run` raises TimeoutError for a command that does not end."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.environment = dict(environment)
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._server = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno())],
+                env=self.environment,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def run(self, arguments: Sequence[str], folder: Path, limit_s: float) -> tuple[int, str, str]:
+        """Exit code (negative for a signal), standard output and standard error of a command run in `folder`."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            call = json.dumps({"arguments": list(arguments), "folder": str(folder), "limit_s": limit_s})
+            socket.send_fds(self._socket, [call.encode()], [out.fileno(), err.fileno()])
+            answer = self._socket.recv(64)
+            if not answer:
+                raise RuntimeError("the process that starts commands has died")
+            code = json.loads(answer)
+            if code is None:
+                raise TimeoutError(f"{' '.join(arguments)} has not ended within {limit_s:g} s")
+            texts = []
+            for stream in (out, err):
+                stream.seek(0)
+                texts.append(stream.read().decode())
+            return code, texts[0], texts[1]
+
+    def close(self) -> None:
+        """Ends the serving process."""
+        self._socket.close()
+        self._server.wait()
+
+
+def _serve(number: int) -> None:
+    """Answers calls until the other end is closed. In a child it returns, to become the command."""
+    with socket.socket(fileno=number) as calls:
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(calls, _LONGEST_MESSAGE, 2)
+            if not message:
+                os._exit(0)
+            call = json.loads(message)
+            child = os.fork()
+            if child == 0:
+                _become(call, descriptors)
+                return
+            for descriptor in descriptors:
+                os.close(descriptor)
+            calls.send(json.dumps(_wait(child, call["limit_s"])).encode())
+
+
+def _become(call: Mapping[str, object], descriptors: Sequence[int]) -> None:
+    os.setsid()
+    for descriptor, stream in zip(descriptors, (1, 2), strict=True):
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    os.chdir(str(call["folder"]))
+    arguments = call["arguments"]
+    assert isinstance(arguments, list)
+    sys.argv = ["rt-sched", *arguments]
+
+
+def _wait(child: int, limit_s: float) -> int | None:
+    """The exit code of a child; None where it had to be killed."""
+    ended = os.pidfd_open(child)
+    try:
+        import select
+
+        if select.select([ended], [], [], limit_s)[0]:
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return None
+    finally:
+        os.close(ended)
+
+
+def main() -> None:
+    import importlib
+    import pkgutil
+
+    import rt_sched.app
+    import rt_sched.cli
+
+    for name in _HEAVY:
+        importlib.import_module(name)
+    for module in pkgutil.iter_modules(rt_sched.app.__path__, "rt_sched.app."):
+        importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()
+    _serve(int(sys.argv[1]))
+    rt_sched.cli.main()
+
+
+if __name__ == "__main__":
+    main()
