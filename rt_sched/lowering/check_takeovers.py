@@ -68,7 +68,7 @@ class _Takeover:
         if not found:
             found = [*self._places(), *self._levels(), *self._sharing(), *self._dropped(), *self._arrivals()]
             found += self._variants()
-        return found or check_routes(self._system, plan_under(takeover, self._plan))
+        return found or check_routes(self._system, plan_under(takeover, self._plan), self._lost)
 
     def _losses(self) -> Iterable[str]:
         losses = self._takeover.losses
@@ -101,7 +101,8 @@ class _Takeover:
             old = self._plan.processors[self._nominal[task.name].processor]
             new = self._plan.processors[placement.processor]
             place = (new.device, new.pe)
-            if place not in (task.pe, *task.candidates):
+            alike = self._elements[place].kind is self._elements[task.pe].kind
+            if place not in (task.pe, *task.candidates) and (task.candidates or not alike):
                 places = " or ".join(".".join(pe) for pe in (task.pe, *task.candidates))
                 yield f"task {task.name} belongs on {places}, not on {new.name}"
             elif place == task.pe and task.core is not None and not new.core <= task.core < new.core + new.cores:

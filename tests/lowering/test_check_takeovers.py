@@ -202,11 +202,13 @@ def test_tasks_of_a_lost_device_may_stay_and_be_lost(movable: System, plan: Plan
 
 def test_messages_need_a_way_to_where_tasks_go(movable: System, plan: Plan) -> None:
     link = Link("eth", Fraction(10**9), between=("orin-1", "orin-3"))
-    found = problems(replace(movable, links=(link,)), plan, replace(GOOD, moves=GOOD.moves[:1], variants=()))
-    assert found == [
-        "takeover of device:orin-1: task detect: input frame comes from decode on orin-2, and no link leads from there "
-        "to orin-1"
+    linked = replace(movable, links=(link,))
+    apart = replace(GOOD, moves=GOOD.moves[:1], variants=())
+    assert problems(linked, plan, replace(apart, losses=("lidar:top",))) == [
+        "takeover of lidar:top: task detect: input frame comes from decode on orin-2, and no link leads from there to "
+        "orin-1"
     ]
+    assert problems(linked, plan, apart) == [], "what is lost needs no way"
 
 
 def test_what_is_ready_to_take_over_needs_memory(movable: System, plan: Plan) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection
 from fractions import Fraction
+from functools import lru_cache
+from itertools import chain
 
 from rt_sched.model import Sensor, SensorKind, System
 
@@ -26,24 +29,17 @@ def fusion_weights(system: System, lost: Collection[str]) -> tuple[tuple[str, Fr
     views = {sensor.name: _view(sensor) for sensor in cameras}
     left = [name for name in views if name not in lost]
     gone = [name for name in views if name in lost]
+    before, after = Counter(chain(*views.values())), Counter(chain(*(views[name] for name in left)))
     factors: dict[str, Fraction] = {name: Fraction(0) for name in lost}
-    for name in left:
-        if gone and views[name]:
-            factors[name] = _mean_growth(name, views, left)
+    for name in left if gone else ():
+        shares = Counter((before[direction], after[direction]) for direction in views[name])
+        growth = sum((count * Fraction(*pair) for pair, count in shares.items()), Fraction(0))
+        factors[name] = growth / len(views[name])
     changed = ((sensor.name, factors[sensor.name]) for sensor in system.sensors if sensor.name in factors)
     return tuple((name, factor) for name, factor in changed if factor != 1)
 
 
-def _mean_growth(name: str, views: dict[str, frozenset[int]], left: Collection[str]) -> Fraction:
-    """By how much the share of a camera grows, on average over the directions that it sees."""
-    growth = Fraction(0)
-    for direction in views[name]:
-        before = sum(direction in view for view in views.values())
-        after = sum(direction in views[other] for other in left)
-        growth += Fraction(before, after)
-    return growth / len(views[name])
-
-
+@lru_cache(maxsize=1024)
 def _view(sensor: Sensor) -> frozenset[int]:
     """Directions that a camera sees, counted from straight ahead to the left."""
     calibration = sensor.calibration
