@@ -9,6 +9,7 @@ from rt_sched.analysis.analyze import analyze
 from rt_sched.analysis.result import Verdict
 from rt_sched.model import System
 from rt_sched.planner.failover import FailoverPlan, failover_plan
+from rt_sched.planner.fusion import fusions
 from rt_sched.planner.planned import Planned, Proposal
 
 #: Plans whose takeovers are planned at most, that of the file not counted.
@@ -63,4 +64,15 @@ def _accepted(planned: Planned) -> list[Proposal]:
 def _with(system: System, planned: Planned, one: Proposal) -> Planned:
     if one is planned.best or one.plan is None:
         return planned
-    return replace(planned, best=one, report=analyze(system, one.plan), elements=planned.elements_of(one.place))
+    elements = planned.elements_of(one.place)
+    return replace(
+        planned,
+        best=one,
+        report=analyze(system, one.plan),
+        fused=fusions(system, elements),
+        moves=0,
+        complete=False,
+        policy=one.plan.policy,
+        elements=elements,
+        beside={},
+    )
