@@ -69,7 +69,7 @@ def _given_up(history: History, job: int) -> bool:
         return True
     for term in history.terms[int(history.task[job])]:
         for lost_ns in history.row_outages[term.row.processor].begin_ns.tolist():
-            if arrival_ns <= lost_ns <= at_ns and term.begin_ns < lost_ns <= term.end_ns:
+            if arrival_ns < lost_ns <= at_ns and term.begin_ns < lost_ns <= term.end_ns:
                 return True
     return False
 
