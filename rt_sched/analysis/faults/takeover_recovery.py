@@ -116,10 +116,13 @@ class Recoveries:
         active = crossing.after.active
         self._restored = {index for index in crossing.lost_before.dead if active[index]}
         self._into: dict[int, list[EdgeRow]] = {}
+        self._onward: dict[tuple[str, int], list[int]] = {}
         for edge in crossing.after.setup.edges:
             followed = edge.role is not Role.READ or self._rows[edge.target].timed
             if active[edge.target] and followed and not edge_is_cut(crossing.after, crossing.lost_after, edge):
                 self._into.setdefault(edge.target, []).append(edge)
+                origin = ("task", edge.task or 0) if edge.sensor is None else ("sensor", edge.sensor)
+                self._onward.setdefault(origin, []).append(edge.target)
 
     def found(self) -> list[Recovery]:
         """One for each sensor whose path was cut and is restored, and for each task that goes on without lost views."""
@@ -141,8 +144,8 @@ class Recoveries:
         for number, sensor in enumerate(self._mode.setup.sensors):
             if sensor in self._one.lost_after.sensors:
                 continue
-            reached = self._reached({("sensor", number)}, stop=index)
-            if not self._is_counted(number):
+            reached = self._reached(("sensor", number), stop=index)
+            if not reached & self._restored or not self._is_counted(number):
                 continue
             try:
                 ways = self._ways(reached - {index}, kept_only=True)
@@ -162,7 +165,9 @@ class Recoveries:
 
     def _from_sensor(self, number: int, sensor: str, ends: set[int]) -> Recovery | None:
         """None where the loss had not cut any path of the sensor."""
-        reached = self._reached({("sensor", number)})
+        reached = self._reached(("sensor", number))
+        if not reached & self._restored:
+            return None
         reached &= self._leading_to(ends & reached)
         if not reached & self._restored:
             return None
@@ -172,7 +177,7 @@ class Recoveries:
         index = next((i for i, row in enumerate(self._rows) if row.name == name and self._mode.active[i]), None)
         if index is None:
             return None
-        reached = self._reached({("task", index)}) | {index}
+        reached = self._reached(("task", index)) | {index}
         reached &= self._leading_to(ends & reached)
         if index not in reached:
             return None
@@ -201,17 +206,15 @@ class Recoveries:
         heads = {target for target, edges in self._into.items() if any(edge.sensor == number for edge in edges)}
         return not heads & self._restored
 
-    def _reached(self, origins: set[tuple[str, int]], stop: int | None = None) -> set[int]:
-        """Tasks that anything of the origins reaches; `stop`: one from which it is not followed on."""
+    def _reached(self, origin: tuple[str, int], stop: int | None = None) -> set[int]:
+        """Tasks that anything of the origin reaches; `stop`: one from which it is not followed on."""
         reached: set[int] = set()
-
-        def comes(edge: EdgeRow) -> bool:
-            if edge.sensor is not None:
-                return ("sensor", edge.sensor) in origins
-            return edge.task != stop and (edge.task in reached or ("task", edge.task or 0) in origins)
-
-        while more := {t for t, edges in self._into.items() if t not in reached and any(map(comes, edges))}:
-            reached |= more
+        open_tasks = list(self._onward.get(origin, ()))
+        while open_tasks:
+            index = open_tasks.pop()
+            if index not in reached:
+                reached.add(index)
+                open_tasks += self._onward.get(("task", index), ()) if index != stop else ()
         return reached
 
     def _leading_to(self, ends: set[int]) -> set[int]:

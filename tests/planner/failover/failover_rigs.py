@@ -113,3 +113,48 @@ def rigs(draw: st.DrawFn) -> System:
         "safety: {arbiter: arbiter, primary: decide, recovery_limit: 150ms}",
     ]
     return load("\n".join(lines) + "\n")
+
+
+def large(devices: int, cameras: int, spares: int) -> System:
+    """Devices in a ring with two cores and a GPU each; cameras, three tasks each, are at home there and at the next."""
+    lines = ["rt_sched: 1", "name: large", "devices:"]
+    for number in range(devices):
+        elements = "cpu: {kind: cpu, cores: 2}, gpu: {kind: gpu, preemptive: false}"
+        lines.append(f"  d{number}: {{processing_elements: {{{elements}}}}}")
+    lines += ["  gateway: {processing_elements: {mcu: {kind: mcu}}}", "sensors:"]
+    views = [(f"c{home}_{number}", home) for home in range(devices) for number in range(cameras)]
+    lines += [
+        f"  {name}: {{kind: camera, rate: 20Hz, latency: 3ms, jitter: 300us, topic: /{name}, "
+        f"attached_to: [d{home}, d{(home + 1) % devices}]}}"
+        for name, home in views
+    ]
+    lines.append("tasks:")
+    for name, home in views:
+        for stage, source, element, cost, deadline in (
+            ("pre", name, "cpu", 2, 15),
+            ("infer", f"pre_{name}", "gpu", 3, 25),
+            ("post", f"infer_{name}", "cpu", 1, 15),
+        ):
+            lines.append(
+                f"  {stage}_{name}: {{runs_on: d{home}.{element}, inputs: {{i: {source}}}, criticality: B, "
+                f"execution: {{bcet: 0.2ms, wcet: {cost}ms}}, deadline: {deadline}ms}}"
+            )
+    for number in range(spares):
+        lines.append(
+            f"  spare{number}: {{runs_on: d{number % devices}.cpu, activation: {{rate: 10Hz}}, execution: {{wcet: 2ms}}}}"
+        )
+    reads = ", ".join(f"{name}: {{from: post_{name}, required: false}}" for name, _ in views)
+    lines += [
+        f"  fuse: {{runs_on: d0.cpu, activation: {{rate: 20Hz}}, criticality: B, inputs: {{{reads}}}, "
+        "execution: {bcet: 1ms, wcet: 4ms}, deadline: 30ms}",
+        "  decide: {runs_on: d0.cpu, inputs: {o: fuse}, criticality: B, execution: {wcet: 1ms}, deadline: 15ms}",
+        "  arbiter: {runs_on: gateway.mcu, activation: {rate: 100Hz}, criticality: D, execution: {wcet: 0.5ms}, "
+        "inputs: {p: {from: decide, required: false}}}",
+        "chains:",
+    ]
+    lines += [
+        f"  by_{name}: {{path: [{name}, pre_{name}, infer_{name}, post_{name}, fuse, decide, arbiter]}}"
+        for name, _ in views[:2]
+    ]
+    lines.append("safety: {arbiter: arbiter, primary: decide, recovery_limit: 150ms}")
+    return load("\n".join(lines) + "\n")
