@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rt_sched.app.judged_chains import JudgedChain
+from rt_sched.app.takeover_runs import TakeoverRun, late_recoveries
 from rt_sched.model import Plan, System
 from rt_sched.trace.disparity import measure_disparity
 from rt_sched.trace.records import Trace
@@ -42,12 +43,17 @@ class RunBounds:
 
 
 def run_bounds(
-    system: System, plan: Plan, trace: Trace, chains: Sequence[JudgedChain], silent: Sequence[int]
+    system: System,
+    plan: Plan,
+    trace: Trace,
+    chains: Sequence[JudgedChain],
+    silent: Sequence[int],
+    takeovers: Sequence[TakeoverRun] = (),
 ) -> RunBounds:
     """Bounds of the mode in which the run began, and the trace beside them; after a change of mode, its jobs beside the
     bounds of the change and of the mode after it.
 
-    `silent`: rows of completed jobs that published nothing.
+    `silent`: rows of completed jobs that published nothing. `takeovers`: those of the run.
     """
     from rt_sched.analysis.analyze import analyze_mode
     from rt_sched.analysis.loads.resolve import mode_loads
@@ -70,6 +76,7 @@ def run_bounds(
     later = [after_change(trace, span, loads) for span in spans[1:]]
     exceeded = exceeded_responses(trace, mode) + exceeded_disparities(trace, mode)
     exceeded += [one for part in later for one in part.exceeded]
+    exceeded += [one for run in takeovers for one in (*run.exceeded, *late_recoveries(run))]
     disparities = {one.task: one for one in mode.disparities}
     for judged in chains:
         limit_ns = until_ns if judged.until_ns is None else min(until_ns, judged.until_ns)

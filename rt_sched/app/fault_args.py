@@ -1,4 +1,4 @@
-"""The `--fault` option: KIND:NAME@TIME, checked against the system."""
+"""The `--fault` option: KIND:NAME@TIME or KIND:NAME@TIME..TIME, checked against the system."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def parse_faults(arguments: Sequence[str], system: System) -> tuple[Fault, ...]:
     faults: list[Fault] = []
     problems: list[Problem] = []
     for argument in arguments:
-        try:
-            faults.append(_parse(argument, system))
-        except ValueError as error:
-            problems.append(Problem("--fault", 0, 0, argument, str(error)))
+        fault, reasons = _parse(argument, system)
+        problems += [Problem("--fault", 0, 0, argument, reason) for reason in reasons]
+        if fault is not None:
+            faults.append(fault)
     if problems:
         raise ConfigError(problems)
-    return tuple(sorted(dict.fromkeys(faults), key=lambda fault: (fault.time_ns, fault.kind.value, fault.target)))
+    return tuple(sorted(dict.fromkeys(faults), key=_order))
 
 
 def check_fault_times(faults: Sequence[Fault], end_ns: int) -> None:
@@ -36,27 +36,54 @@ def check_fault_times(faults: Sequence[Fault], end_ns: int) -> None:
         )
 
 
-def _parse(argument: str, system: System) -> Fault:
+def _order(fault: Fault) -> tuple[int, str, str, int]:
+    return fault.time_ns, fault.kind.value, fault.target, MAX_TIME_NS + 1 if fault.until_ns is None else fault.until_ns
+
+
+def _parse(argument: str, system: System) -> tuple[Fault | None, list[str]]:
+    """The fault, or every reason why there is none."""
     what, at, when = argument.rpartition("@")
     kind_text, colon, target = what.partition(":")
     if not at or not colon or not target:
-        raise ValueError("write KIND:NAME@TIME, such as camera:front_wide@1.5s or device:orin-1@2s")
-    try:
-        kind = FaultKind(kind_text)
-    except ValueError:
-        valid = ", ".join(k.value for k in FaultKind)
-        raise ValueError(f"unknown kind of fault {kind_text!r}; valid: {valid}") from None
+        return None, ["write KIND:NAME@TIME, such as camera:front_wide@1.5s, or device:orin-1@2s..4s for one that ends"]
+    reasons = []
+    kind = next((one for one in FaultKind if one.value == kind_text), None)
+    if kind is None:
+        reasons.append(f"unknown kind of fault {kind_text!r}; valid: {', '.join(k.value for k in FaultKind)}")
+    elif unknown := _unknown_target(kind, target, system):
+        reasons.append(unknown)
+    begin_text, ends, end_text = when.partition("..")
+    begin_ns, begin_reason = _time(begin_text)
+    end_ns, end_reason = _time(end_text) if ends else (None, "")
+    reasons += [reason for reason in (begin_reason, end_reason) if reason]
+    if begin_ns is not None and end_ns is not None and end_ns <= begin_ns:
+        reasons.append(f"it ends at {end_text}, which is not after its begin")
+    if reasons or kind is None or begin_ns is None:
+        return None, reasons
+    return Fault(kind, target, begin_ns, end_ns), []
+
+
+def _unknown_target(kind: FaultKind, target: str, system: System) -> str:
+    """Why there is nothing of that name to lose; empty when there is."""
     if kind is FaultKind.DEVICE:
         names = [device.name for device in system.devices]
     elif kind is FaultKind.LINK:
         names = [link.name for link in system.links]
     else:
         names = [sensor.name for sensor in system.sensors if sensor.kind.value == kind.value]
-    if target not in names:
-        close = difflib.get_close_matches(target, names, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise ValueError(f"{system.name} has no {kind.value} {target!r}; valid: {', '.join(names) or 'none'}{hint}")
-    time = parse_time(when)
+    if target in names:
+        return ""
+    close = difflib.get_close_matches(target, names, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"{system.name} has no {kind.value} {target!r}; valid: {', '.join(names) or 'none'}{hint}"
+
+
+def _time(text: str) -> tuple[int | None, str]:
+    """Nanoseconds after the start of the run, or the reason why the text is no such time."""
+    try:
+        time = parse_time(text)
+    except ValueError as error:
+        return None, str(error)
     if not 0 <= time <= MAX_TIME_NS:
-        raise ValueError(f"{when!r} is not a time after the start of the run")
-    return Fault(kind, target, floor_int(time))
+        return None, f"{text!r} is not a time after the start of the run"
+    return floor_int(time), ""

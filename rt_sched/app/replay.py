@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -26,10 +26,11 @@ from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.summary import make_summary
 from rt_sched.app.systems import stage_context, system_for
+from rt_sched.app.takeover_runs import takeover_runs
 from rt_sched.errors import DataError, DeploymentError
 from rt_sched.lowering import Role, input_role, lower
 from rt_sched.messages import EncodedImage
-from rt_sched.model import Fault, System
+from rt_sched.model import Fault, System, Task
 from rt_sched.ports import Recording, Stage, TopicKind
 from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.record.perfetto import Mark, write_perfetto
@@ -37,7 +38,9 @@ from rt_sched.record.trace_file import TRACE_FILE, save_trace
 from rt_sched.report.run_data import ChainResult, RunReport
 from rt_sched.report.run_report import render_run_report
 from rt_sched.runtime.dataflow import Dataflow
+from rt_sched.runtime.detection import detect
 from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.lives import Lives, lives_of
 from rt_sched.runtime.lockstep import execute
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs, StageGraph, samples_read
 from rt_sched.runtime.timeline import Timeline, build_timeline
@@ -100,7 +103,10 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         horizon_ns = _horizon_ns(system, timeline)
         check_fault_times(faults, horizon_ns)
         progress.step("starting the stages")
-        stages = stack.enter_context(_started(system, stages_known))
+        recorded = mapping.sensor_to_topic.keys()
+        detection = detect(system, plan, timeline.samples, faults, recorded, horizon_ns)
+        lives = lives_of(plan, detection.plan_changes, faults)
+        stages, successors = stack.enter_context(_started(system, stages_known, lives))
         simulation = Simulation(
             lower(
                 system,
@@ -109,6 +115,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
                 seed=request.seed,
                 faults=faults,
                 horizon_ns=horizon_ns,
+                plan_changes=detection.plan_changes,
             )
         )
         watch = ReplayWatch(system, timeline.samples)
@@ -120,12 +127,26 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         progress.step("loading the scheduling kernel")
         kernels.warm_up()
         progress.step("replaying")
-        _replay(simulation, system, stages, recording, mapping, timeline, threads, watch, recorder, progress)
+        _replay(
+            simulation,
+            system,
+            stages,
+            successors,
+            lives,
+            recording,
+            mapping,
+            timeline,
+            threads,
+            watch,
+            recorder,
+            progress,
+        )
         progress.step("writing the run folder")
         trace = simulation.trace()
         trace_check = check_document(trace)
-        chains = judged_chains(system, trace, faults, mapping.sensor_to_topic.keys(), watch.refused_rows)
-        bounds = run_bounds(system, plan, trace, chains, watch.refused_rows)
+        chains = judged_chains(system, trace, faults, recorded, watch.refused_rows)
+        takeovers = takeover_runs(system, plan, trace, detection, watch.refused_rows)
+        bounds = run_bounds(system, plan, trace, chains, watch.refused_rows, takeovers)
         summary = make_summary(
             system=system,
             plan=plan,
@@ -139,6 +160,8 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             watch=watch,
             trace_check=trace_check,
             bounds=bounds,
+            detection=detection,
+            takeovers=takeovers,
         )
         if plan_note is not None:
             summary["notes"] = [*summary["notes"], plan_note]
@@ -209,22 +232,36 @@ def _horizon_ns(system: System, timeline: Timeline) -> int:
 
 
 @contextmanager
-def _started(system: System, catalogue: ImportedStages) -> Iterator[list[Stage]]:
-    """All stages, started; stopped again whatever happens."""
+def _started(
+    system: System, catalogue: ImportedStages, lives: Lives
+) -> Iterator[tuple[list[Stage], dict[tuple[int, int], Stage]]]:
+    """All stages, and one for every later life of a stateful task, started; stopped again whatever happens."""
     with ExitStack() as stack:
-        stages: list[Stage] = []
-        for task in system.tasks:
+
+        def started(task: Task) -> Stage:
             stage = catalogue.create(task)
             stage.start(stage_context(system, task))
             stack.callback(stage.stop)
-            stages.append(stage)
-        yield stages
+            return stage
+
+        stages = [started(task) for task in system.tasks]
+        yield (
+            stages,
+            {
+                (index, life): started(system.tasks[index])
+                for index, begins_ns in lives.begins_ns.items()
+                for life in range(1, len(begins_ns) + 1)
+                if stages[index].stateful
+            },
+        )
 
 
 def _replay(
     simulation: Simulation,
     system: System,
     stages: Sequence[Stage],
+    successors: Mapping[tuple[int, int], Stage],
+    lives: Lives,
     recording: Recording,
     mapping: TopicMapping,
     timeline: Timeline,
@@ -239,7 +276,7 @@ def _replay(
     feed = SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline)
     with Dataflow(threads, in_flight=64 * threads) as dataflow:
         decode = DecodeAhead(recording.decode, _pixels_needed(system, stages, mapping))
-        graph = StageGraph(system, stages, dataflow, decode)
+        graph = StageGraph(system, stages, dataflow, decode, successors)
         for finished in execute(
             simulation,
             task_names,
@@ -247,6 +284,7 @@ def _replay(
             graph,
             feed,
             lambda now_ns: progress.advance(now_ns, simulation.horizon_ns),
+            lives,
         ):
             if isinstance(finished, FinishedJob):
                 watch.see_job(finished, samples_read(simulation.inputs[finished.job]))

@@ -16,9 +16,11 @@ from rt_sched.app.replay_watch import ReplayWatch
 from rt_sched.app.run_status import LateJobs, Losses, run_status
 from rt_sched.app.safety_path import e2e_rows, shared_document
 from rt_sched.app.stages import ImportedStages
+from rt_sched.app.takeover_runs import TakeoverRun, takeover_notes
 from rt_sched.lowering import lost_devices
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording, TopicKind
+from rt_sched.runtime.detection import Detection
 from rt_sched.runtime.timeline import Timeline
 from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import TaskStatistics, measure_processing_elements, measure_tasks
@@ -56,16 +58,18 @@ def make_summary(
     watch: ReplayWatch,
     trace_check: dict[str, Any],
     bounds: RunBounds,
+    detection: Detection,
+    takeovers: Sequence[TakeoverRun],
 ) -> dict[str, Any]:
     """The document; `chains` from `judged_chains`, `recording_name` as the user gave it, `trace_check` from
-    `check_trace.check_document`, `bounds` from `run_bounds`.
+    `check_trace.check_document`, `bounds` from `run_bounds`, `takeovers` from `takeover_runs`.
     """
     tasks = measure_tasks(trace)
     limits = {one.task: one for one in measure_weakly_hard(trace)}
     first_fault_ns = min((fault.time_ns for fault in faults), default=None)
     topics = topic_rows(system, trace, recording, timeline, watch.refused_samples, first_fault_ns)
     chain_rows = [_chain(judged, bounds) for judged in chains]
-    fault_rows = fault_outcomes(system, faults, mapping.sensor_to_topic.keys(), watch.decisions)
+    fault_rows = fault_outcomes(system, faults, mapping.sensor_to_topic.keys(), watch.decisions, detection, takeovers)
     until_ns = min((fault.time_ns for fault in faults), default=trace.horizon_ns + 1)
     arbiter = _arbiter(system, trace, faults, watch)
     status, reason = run_status(
@@ -112,7 +116,7 @@ def make_summary(
         "bounds_cover_until_ns": bounds.covered_until_ns,
         "chains_cover_until_ns": bounds.chains_until_ns,
         "bounds_spans": bounds.spans,
-        "notes": _notes(system, chains, mapping, timeline, recording, watch),
+        "notes": _notes(system, chains, mapping, timeline, recording, watch, detection),
     }
 
 
@@ -228,8 +232,9 @@ def _notes(
     timeline: Timeline,
     recording: Recording,
     watch: ReplayWatch,
+    detection: Detection,
 ) -> list[str]:
-    notes = list(timeline.notes)
+    notes = [*timeline.notes, *takeover_notes(detection)]
     notes.extend(
         f"chain {judged.chain.name} is judged until {judged.until_ns / NS_PER_S:.3f} s, when a fault took a part of it"
         for judged in chains

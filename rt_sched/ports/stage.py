@@ -11,13 +11,15 @@ A stage class is named `module:Class` in the system file. Its lifecycle:
     stage.stop()
 
 A stage reads only its inputs, its parameters and the job's times: no wall clock, no global state, no randomness.
-A stateless stage may be called from several threads at once; a stateful one is called job after job.
+A stateless stage may be called from several threads at once; a stateful one is called job after job. When its task
+goes on elsewhere, or after its device was lost, another instance serves it from then on: what it remembered is gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -94,7 +96,8 @@ class Watch:
 class JobContext:
     """Times of the job being processed, on the run's own clock (virtual in lockstep).
 
-    All message stamps are on the same time line.
+    All message stamps are on the same time line. `weights`: by sensor the factor of its weight in the fusion under the
+    takeover that was in force when the job arrived; sensors that are not named keep theirs.
     """
 
     task: str
@@ -103,6 +106,7 @@ class JobContext:
     start_ns: int
     finish_ns: int
     deadline_ns: int
+    weights: tuple[tuple[str, Fraction], ...] = ()
 
 
 @runtime_checkable

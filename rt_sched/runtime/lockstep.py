@@ -13,6 +13,7 @@ import numpy as np
 from rt_sched.kernels import codes
 from rt_sched.ports import JobContext
 from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.lives import NO_CHANGES, Lives
 from rt_sched.runtime.stage_graph import Finished, StageGraph
 from rt_sched.sim import Simulation
 from rt_sched.trace.records import SampleTable, sample_of
@@ -31,11 +32,13 @@ def execute(
     graph: StageGraph,
     feed: SampleFeed,
     progress: Callable[[int], None],
+    lives: Lives = NO_CHANGES,
 ) -> Iterator[Finished]:
     """Steps the schedule to its end and yields every computed job and decoded sample, in schedule order.
 
     `samples`: the sensor samples that drive `simulation`, in order of arrival; `feed` hands out the same ones.
-    `progress` gets the virtual time in ns. Raises what stage code or the recording raise.
+    `progress` gets the virtual time in ns. `lives`: what takeovers and losses mean for stages. Raises what stage code
+    or the recording raise.
     """
     waiting: set[int] = set()
     while (events := simulation.step(_INSTANTS)) is not None:
@@ -50,7 +53,8 @@ def execute(
                 waiting.discard(job)
                 graph.bind(job, simulation.inputs[job], now_ns)
             elif kind == codes.EVENT_COMPLETE:
-                graph.complete(job, task, _context(simulation, task_names[task], job))
+                context = _context(simulation, task_names[task], job, lives)
+                graph.complete(job, task, context, lives.life(task, context.arrival_ns))
             elif kind in _ENDING:
                 waiting.discard(job)
                 graph.discard(job)
@@ -61,7 +65,7 @@ def execute(
     yield from graph.finished(wait=True)
 
 
-def _context(simulation: Simulation, task: str, job: int) -> JobContext:
+def _context(simulation: Simulation, task: str, job: int, lives: Lives) -> JobContext:
     row = simulation.jobs[job]
     return JobContext(
         task=task,
@@ -70,4 +74,5 @@ def _context(simulation: Simulation, task: str, job: int) -> JobContext:
         start_ns=int(row["start_ns"]),
         finish_ns=int(row["finish_ns"]),
         deadline_ns=int(row["deadline_ns"]),
+        weights=lives.weights(int(row["arrival_ns"])),
     )

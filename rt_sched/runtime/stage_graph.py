@@ -11,6 +11,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,10 @@ Finished = FinishedJob | FinishedSample
 
 
 class StageGraph:
-    """Builds and computes the nodes of one run. `decode` turns a recorded message into a message type."""
+    """Builds and computes the nodes of one run. `decode` turns a recorded message into a message type.
+
+    `successors`: the stage of a task, by its index, in each life of it but the first, for stateful ones.
+    """
 
     def __init__(
         self,
@@ -91,17 +95,20 @@ class StageGraph:
         stages: Sequence[Stage],
         dataflow: Dataflow,
         decode: Callable[[RecordedMessage], Any],
+        successors: Mapping[tuple[int, int], Stage] = MappingProxyType({}),
     ) -> None:
         self._tasks = system.tasks
-        pairs = zip(system.tasks, stages, strict=True)
-        self._guards = [InputGuard(task, keeps_memory=stage.stateful) for task, stage in pairs]
-        self._stages = stages
+        everyone = {(index, 0): stage for index, stage in enumerate(stages)} | dict(successors)
+        self._served = {
+            key: (stage, InputGuard(system.tasks[key[0]], keeps_memory=stage.stateful))
+            for key, stage in everyone.items()
+        }
         self._dataflow = dataflow
         self._decode = decode
         self._nodes: dict[int, Node] = {}
         self._samples: dict[int, Node] = {}
         self._bound: dict[int, dict[int, Node]] = {}
-        self._last_of_task: dict[int, Node] = {}
+        self._last_of_task: dict[tuple[int, int], Node] = {}
         self._outbox: deque[tuple[Node, Callable[[Outputs | NoData], Finished]]] = deque()
 
     def add_sample(self, sample: int, capture_ns: int, message: RecordedMessage) -> None:
@@ -117,19 +124,20 @@ class StageGraph:
         """Lets go of a job that will not complete."""
         self._bound.pop(job, None)
 
-    def complete(self, job: int, task_index: int, context: JobContext) -> None:
-        """Starts the computation of a completed job as soon as its inputs are computed."""
-        task, stage, guard = self._tasks[task_index], self._stages[task_index], self._guards[task_index]
+    def complete(self, job: int, task_index: int, context: JobContext, life: int = 0) -> None:
+        """Starts the computation of a completed job as soon as its inputs are computed; `life`: of its task."""
+        task, key = self._tasks[task_index], (task_index, life)
+        stage, guard = self._served.get(key) or self._served[task_index, 0]
         bound = self._bound.pop(job, {})
         needs = [bound[slot] for slot in sorted(bound)]
         slots = sorted(bound)
-        before = self._last_of_task.get(task_index) if stage.stateful else None
+        before = self._last_of_task.get(key) if stage.stateful else None
         node = Node(
             lambda results: run_job(task, stage, guard, context, dict(zip(slots, results, strict=False))),
             needs if before is None else [*needs, before],
         )
         if stage.stateful:
-            self._last_of_task[task_index] = node
+            self._last_of_task[key] = node
         self._nodes[job] = node
         self._outbox.append((node, lambda result: FinishedJob(job, task_index, context, result)))
         self._dataflow.submit(node)

@@ -25,7 +25,7 @@ def _detection(system: model.System, fault: model.Fault) -> Detection:
     sensor = next((one for one in system.sensors if one.name == fault.target), None)
     if fault.kind in (model.FaultKind.DEVICE, model.FaultKind.LINK):
         beat = concept_of(system).heartbeat
-        waited_ns, late_ns = heartbeat_timeout_ns(system), _way_ns(system, fault)
+        waited_ns, late_ns = heartbeat_timeout_ns(system), way_ns(system, fault)
         return Detection(
             waited_ns + late_ns, "heartbeat", fault.target, beat.misses * beat.period_ns, beat.margin_ns, late_ns, 0
         )
@@ -59,7 +59,7 @@ def decision_ns(system: model.System) -> int:
     return concept_of(system).decision_ns + told_ns
 
 
-def _way_ns(system: model.System, fault: model.Fault) -> int:
+def way_ns(system: model.System, fault: model.Fault) -> int:
     """How long a sign of life is on its way, in a message too short to count for the bandwidth."""
     if fault.kind is model.FaultKind.LINK:
         return next(link.latency_ns for link in system.links if link.name == fault.target)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rt_sched.analysis.measured.spans import CHANGES, Span, jobs_in
+from rt_sched.analysis.measured.spans import Span, changes_ns, jobs_in
 from rt_sched.analysis.result import ChainResult, ModeResult, Quantity
 from rt_sched.trace.chains import ChainMeasurement
 from rt_sched.trace.disparity import measure_disparity
@@ -30,9 +30,8 @@ class Exceeded:
 
 
 def bounds_end_ns(trace: Trace) -> int:
-    """Until when a run operates in the mode that it began in: the first change of tasks or frequencies, or its end."""
-    changes = trace.events.time_ns[np.isin(trace.events.kind, CHANGES)]
-    return int(changes.min(initial=trace.horizon_ns + 1))
+    """Until when a run is as it began: the first change of tasks or frequencies, the first takeover, or its end."""
+    return min(changes_ns(trace), default=trace.horizon_ns + 1)
 
 
 def exceeded_responses(trace: Trace, mode: ModeResult) -> list[Exceeded]:

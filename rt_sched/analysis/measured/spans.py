@@ -16,8 +16,17 @@ from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.trace.records import Bools, EventKind, Int64s, JobStatus, Trace
 from rt_sched.trace.setup import FaultTarget, Setup
 
-#: Events after which another mode is in force.
+#: Events after which another mode, or another placement, is in force.
 CHANGES = (EventKind.TASK_REMOVED, EventKind.TASK_ADDED, EventKind.FREQUENCY)
+
+
+def changes_ns(trace: Trace) -> list[int]:
+    """When another mode, frequency or takeover came into force in a run, ascending."""
+    instants = set(trace.events.time_ns[np.isin(trace.events.kind, CHANGES)].tolist())
+    if trace.setup is not None:
+        rows = (*trace.setup.task_changes, *trace.setup.extra_arrivals, *trace.setup.route_changes)
+        instants |= {row.time_ns for row in rows if row.time_ns <= trace.horizon_ns}
+    return sorted(instants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,7 @@ def spans_of(trace: Trace, modes: Sequence[ModeLoad]) -> list[Span]:
     `modes`: all of the system, the first one being that in which the run begins. What is no change to one of them, as
     of a frequency alone or of a plan, ends the last span.
     """
-    instants = sorted({int(at) for at in trace.events.time_ns[np.isin(trace.events.kind, CHANGES)]})
+    instants = changes_ns(trace)
     end_ns = trace.horizon_ns + 1
     found = [Span(0, end_ns, modes[0].name)]
     if trace.setup is None:

@@ -1,0 +1,203 @@
+"""The takeovers of a run beside their analysis: how soon each path recovered, and what was over its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rt_sched.model import Plan, System
+from rt_sched.runtime.detection import Decision, Detection
+from rt_sched.runtime.recovery import published_rows, recovered_ns
+from rt_sched.trace.records import Trace
+from rt_sched.units import format_ms
+
+if TYPE_CHECKING:
+    from rt_sched.analysis.faults.takeovers import TakeoverResult
+    from rt_sched.analysis.measured.observed import Exceeded
+
+
+@dataclass(frozen=True, slots=True)
+class PathRun:
+    """One path that a takeover restores. `recovered_ns`: its first good output, an instant of the run; None: none came.
+
+    `bound_ns`: from the switch until then at most; None: no bound. `counted`: whether the limit applies.
+    """
+
+    origin: str
+    until: str
+    path: tuple[str, ...]
+    recovered_ns: int | None
+    bound_ns: int | None
+    counted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverRun:
+    """A takeover that came into force. `paths`: what it restores. `noticed_bound_ns`: from the loss to the switch.
+
+    `analysed`: whether the analysis covers it, which is about one that follows the nominal placement; `reason`: why
+    not. `exceeded`: responses over their bounds under it.
+    """
+
+    decision: Decision
+    paths: tuple[PathRun, ...]
+    noticed_bound_ns: int | None
+    analysed: bool
+    reason: str
+    exceeded: tuple[Exceeded, ...] = ()
+
+    @property
+    def recovered_ns(self) -> int | None:
+        """When the last path to which the limit applies had recovered; None where one had not."""
+        counted = [one.recovered_ns for one in self.paths if one.counted]
+        known = [at_ns for at_ns in counted if at_ns is not None]
+        return max([self.decision.in_force_ns or 0, *known]) if len(known) == len(counted) else None
+
+    @property
+    def bound_ns(self) -> int | None:
+        """From the loss until the last path has recovered to which the limit applies."""
+        bounds = [one.bound_ns for one in self.paths if one.counted]
+        known = [bound_ns for bound_ns in bounds if bound_ns is not None]
+        if not self.analysed or self.noticed_bound_ns is None or len(known) < len(bounds):
+            return None
+        return self.noticed_bound_ns + max(known, default=0)
+
+
+def takeover_runs(
+    system: System, plan: Plan, trace: Trace, detection: Detection, silent: Sequence[int] = ()
+) -> tuple[TakeoverRun, ...]:
+    """Every takeover that came into force in a run, in order. `silent`: rows of jobs that published nothing."""
+    made = [one for one in detection.decisions if one.takeover is not None and one.in_force_ns is not None]
+    made = [one for one in made if (one.in_force_ns or 0) <= trace.horizon_ns]
+    if not made:
+        return ()
+    judged = _Judged(system, plan)
+    changes_ns = [one.in_force_ns for one in detection.decisions if one.in_force_ns is not None]
+    published = published_rows(trace, silent)
+    runs = []
+    for decision in made:
+        switch_ns = decision.in_force_ns or 0
+        until_ns = min((at_ns for at_ns in changes_ns if at_ns > switch_ns), default=trace.horizon_ns + 1)
+        found = judged.result(decision)
+        if isinstance(found, str):
+            runs.append(TakeoverRun(decision, (), None, False, found))
+            continue
+        paths = tuple(
+            PathRun(
+                one.origin,
+                one.until,
+                one.path,
+                recovered_ns(trace, _tasks_of(trace, one.path), switch_ns, published),
+                one.value_ns,
+                one.counted,
+            )
+            for one in found.recoveries
+        )
+        reason = _not_covered(system, trace, decision)
+        exceeded = () if reason else _exceeded(trace, found, switch_ns, until_ns)
+        noticed_ns = found.detection.value_ns + found.decision_ns
+        runs.append(TakeoverRun(decision, paths, noticed_ns, not reason, reason, exceeded))
+    return tuple(runs)
+
+
+def _tasks_of(trace: Trace, path: Sequence[str]) -> list[str]:
+    """The tasks of a path; one that begins at a task names it once or twice."""
+    return list(dict.fromkeys(name for name in path if name in trace.task_names))
+
+
+def _not_covered(system: System, trace: Trace, decision: Decision) -> str:
+    if decision.before is not None:
+        return "another takeover was in force"
+    if trace.setup is not None and (trace.setup.mode_changes and len(system.modes) > 1):
+        return "the mode changed during the run"
+    return ""
+
+
+class _Judged:
+    """The analysis of the first mode of a system and of takeovers in it, each made once."""
+
+    def __init__(self, system: System, plan: Plan) -> None:
+        from rt_sched.analysis.faults.takeovers import Takeovers
+        from rt_sched.analysis.loads.resolve import mode_loads
+        from rt_sched.analysis.methods import METHODS
+        from rt_sched.analysis.result import Verdict
+        from rt_sched.analysis.system.engine import Known, mode_bounds
+
+        known: Known = {}
+        mode = mode_loads(system, plan)[0]
+        bounds = mode_bounds(mode, METHODS, known)
+        in_time = {
+            (mode.name, one.task.name): Verdict.SCHEDULABLE
+            for one in bounds.values()
+            if one.bound is not None and one.bound.value_ns <= one.task.deadline_ns
+        }
+        self._mode = mode.name
+        self._judge = Takeovers(system, {mode.name: mode}, {mode.name: bounds}, in_time, METHODS, known)
+        self._found: dict[tuple[str, ...], TakeoverResult | str] = {}
+
+    def result(self, decision: Decision) -> TakeoverResult | str:
+        """What the analysis says of a takeover, or why it says nothing."""
+        from rt_sched.errors import AnalysisNotApplicable
+
+        takeover = decision.takeover
+        assert takeover is not None
+        if takeover.losses not in self._found:
+            try:
+                self._found[takeover.losses] = self._judge.judge(self._mode, takeover)
+            except AnalysisNotApplicable as refusal:
+                self._found[takeover.losses] = str(refusal)
+        return self._found[takeover.losses]
+
+
+def _exceeded(trace: Trace, found: TakeoverResult, switch_ns: int, until_ns: int) -> tuple[Exceeded, ...]:
+    """Jobs that end under a takeover and are over both the bound of the switch and that of what follows it."""
+    from rt_sched.analysis.measured.observed import exceeded_in
+    from rt_sched.analysis.measured.spans import Span
+
+    values_ns = {
+        one.task: max(one.bound.value_ns, one.across.value_ns)
+        for one in found.tasks
+        if one.bound is not None and one.across is not None
+    }
+    return tuple(exceeded_in(trace, Span(switch_ns, until_ns, found.mode, found.mode), values_ns))
+
+
+def path_rows(run: TakeoverRun, fault_ns: int) -> list[dict[str, Any]]:
+    """The paths of a takeover as rows of a summary, their times from the fault on."""
+    covered = run.analysed and run.noticed_bound_ns is not None
+    return [
+        {
+            "origin": one.origin,
+            "until": one.until,
+            "recovered_after_ns": None if one.recovered_ns is None else one.recovered_ns - fault_ns,
+            "bound_ns": (run.noticed_bound_ns or 0) + one.bound_ns if covered and one.bound_ns is not None else None,
+            "limited": one.counted,
+        }
+        for one in run.paths
+    ]
+
+
+def late_recoveries(run: TakeoverRun) -> list[Exceeded]:
+    """Paths that recovered later after the switch than their bounds allow."""
+    from rt_sched.analysis.measured.observed import Exceeded
+
+    switch_ns = run.decision.in_force_ns or 0
+    return [
+        Exceeded(one.origin, "recovery", 0, one.recovered_ns, one.recovered_ns - switch_ns, one.bound_ns)
+        for one in run.paths
+        if run.analysed and one.recovered_ns is not None and one.bound_ns is not None
+        if one.recovered_ns - switch_ns > one.bound_ns
+    ]
+
+
+def takeover_notes(detection: Detection) -> list[str]:
+    """What a reader has to know of losses that were noticed in a run."""
+    notes = [
+        f"at {format_ms(one.noticed_ns)} ms nothing answers the loss of {', '.join(one.losses)}: {one.reason}"
+        for one in detection.decisions
+        if one.in_force_ns is None
+    ]
+    if detection.not_watched:
+        notes.append(f"not watched, as the recording does not hold them: {', '.join(detection.not_watched)}")
+    return notes
