@@ -10,7 +10,7 @@ from rt_sched.lowering import lost_sensors
 from rt_sched.lowering.losses import fed_only_by, recovery_limit_ns
 from rt_sched.messages import ArbiterDecision, ArbiterState
 from rt_sched.model import Fault, FaultKind, System
-from rt_sched.runtime.detection import Decision, Detection
+from rt_sched.runtime.detection import NOTHING_LOST, Decision, Detection
 
 _COMMANDING = (ArbiterState.NOMINAL, ArbiterState.DEGRADED, ArbiterState.BACKUP)
 
@@ -22,7 +22,7 @@ def fault_outcomes(
     faults: Sequence[Fault],
     recorded: Collection[str],
     decisions: Decisions,
-    detection: Detection = Detection(),
+    detection: Detection = NOTHING_LOST,
     takeovers: Sequence[TakeoverRun] = (),
 ) -> list[dict[str, Any]]:
     """One row per fault. `recorded`: sensors that the recording holds. `decisions`: of the arbiter, with their times.
@@ -67,7 +67,7 @@ def _outcome(
     if answer is not None:
         by = next(one.by for one in answer.notices if one.what == str(fault) and one.lost)
         detected.append((answer.noticed_ns, by))
-    detected_ns, by = min(detected, default=(None, None))
+    earliest = min(detected, default=None)
     ready_ns = by_arbiter_ns if run is None else run.recovered_ns
     recovered_ns = None if ready_ns is None else _commands_from(judged, ready_ns)
     excused = state is ArbiterState.STARTING and recovered_ns is not None
@@ -75,8 +75,8 @@ def _outcome(
         "fault": str(fault),
         "time_ns": fault.time_ns,
         "until_ns": fault.until_ns,
-        "detected_after_ns": _after(fault, detected_ns),
-        "detected_by": by,
+        "detected_after_ns": _after(fault, None if earliest is None else earliest[0]),
+        "detected_by": None if earliest is None else earliest[1],
         "switched_after_ns": _after(fault, None if run is None else run.decision.in_force_ns),
         "recovered_after_ns": _after(fault, recovered_ns),
         "returned_after_ns": _after(fault, _returned_ns(fault, answer, detection)),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rt_sched.model import Plan, System
+from rt_sched.model import Plan, System, Takeover
 from rt_sched.runtime.detection import Decision, Detection
 from rt_sched.runtime.recovery import published_rows, recovered_ns
 from rt_sched.trace.records import Trace
@@ -68,18 +68,20 @@ def takeover_runs(
     system: System, plan: Plan, trace: Trace, detection: Detection, silent: Sequence[int] = ()
 ) -> tuple[TakeoverRun, ...]:
     """Every takeover that came into force in a run, in order. `silent`: rows of jobs that published nothing."""
-    made = [one for one in detection.decisions if one.takeover is not None and one.in_force_ns is not None]
-    made = [one for one in made if (one.in_force_ns or 0) <= trace.horizon_ns]
+    made = [
+        (one, one.takeover, one.in_force_ns)
+        for one in detection.decisions
+        if one.takeover is not None and one.in_force_ns is not None and one.in_force_ns <= trace.horizon_ns
+    ]
     if not made:
         return ()
     judged = _Judged(system, plan)
     changes_ns = [one.in_force_ns for one in detection.decisions if one.in_force_ns is not None]
     published = published_rows(trace, silent)
     runs = []
-    for decision in made:
-        switch_ns = decision.in_force_ns or 0
+    for decision, takeover, switch_ns in made:
         until_ns = min((at_ns for at_ns in changes_ns if at_ns > switch_ns), default=trace.horizon_ns + 1)
-        found = judged.result(decision)
+        found = judged.result(takeover)
         if isinstance(found, str):
             runs.append(TakeoverRun(decision, (), None, False, found))
             continue
@@ -136,12 +138,10 @@ class _Judged:
         self._judge = Takeovers(system, {mode.name: mode}, {mode.name: bounds}, in_time, METHODS, known)
         self._found: dict[tuple[str, ...], TakeoverResult | str] = {}
 
-    def result(self, decision: Decision) -> TakeoverResult | str:
+    def result(self, takeover: Takeover) -> TakeoverResult | str:
         """What the analysis says of a takeover, or why it says nothing."""
         from rt_sched.errors import AnalysisNotApplicable
 
-        takeover = decision.takeover
-        assert takeover is not None
         if takeover.losses not in self._found:
             try:
                 self._found[takeover.losses] = self._judge.judge(self._mode, takeover)

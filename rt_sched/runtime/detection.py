@@ -47,6 +47,9 @@ class Detection:
         return tuple(PlanChange(one.in_force_ns, one.takeover) for one in self.decisions if one.in_force_ns is not None)
 
 
+NOTHING_LOST = Detection()
+
+
 def detect(
     system: System,
     plan: Plan,
@@ -60,7 +63,7 @@ def detect(
     `recorded`: sensors that the recording holds. What the plan's table lacks is put to the admission test.
     """
     if not plan.takeovers:
-        return Detection()
+        return NOTHING_LOST
     seen = notices(system, samples, faults, recorded, horizon_ns)
     table = _Table(system, plan)
     lost: set[str] = set()

@@ -80,7 +80,7 @@ def _sensors(
 
 def _devices_and_links(system: System, faults: Sequence[Fault], horizon_ns: int) -> Iterator[Notice]:
     """Those that a fault takes away: signs of life of all others come all the time."""
-    beats_ns = np.arange(0, horizon_ns, concept_of(system).heartbeat.period_ns, np.int64)
+    beats_ns = np.arange(0, horizon_ns, concept_of(system).heartbeat.period_ns, dtype=np.int64)
     watcher = watching_device(system)
     for kind, lost in ((FaultKind.DEVICE, device_outages(faults)), (FaultKind.LINK, link_outages(faults))):
         for name, outages in lost.items():

@@ -10,7 +10,7 @@ import numpy as np
 from rt_sched import model
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.measured.deviation import Looked, compared
-from rt_sched.trace.records import EventKind, Int64s, SliceKind, Trace
+from rt_sched.trace.records import Bools, EventKind, Int64s, SliceKind, Trace
 from rt_sched.trace.setup import Policy, ProcessorRow
 from rt_sched.units import NS_PER_S
 
@@ -24,6 +24,7 @@ def clock_errors(mode: ModeLoad, trace: Trace) -> Looked:
     """Distance of periodic arrivals from where the clock of their device puts them: at most its declared error.
 
     The error is the same throughout a run: what tasks of one device are off beyond their first job counts in full.
+    Additional arrivals, which a takeover asks for, are not the clock's.
     """
     first: dict[str, int] = {}
     for index, task in enumerate(mode.system.tasks):
@@ -32,8 +33,10 @@ def clock_errors(mode: ModeLoad, trace: Trace) -> Looked:
             continue
         device = mode.plan.processors[row.processor].device
         rows = np.flatnonzero(trace.jobs.task == index)
+        additional = _additional(trace, index, rows)
+        rows, of_clock = rows[~additional], trace.jobs.number[rows] - np.cumsum(additional)
         numbers, arrivals = trace.jobs.number[rows], trace.jobs.arrival_ns[rows]
-        off = arrivals - row.offset_ns - _grid_ns(numbers, row.rate_hz)
+        off = arrivals - row.offset_ns - _grid_ns(of_clock[~additional], row.rate_hz)
         if not len(off):
             continue
         shift = first.setdefault(device, int(off[0]))
@@ -41,6 +44,15 @@ def clock_errors(mode: ModeLoad, trace: Trace) -> Looked:
         # A whole clock that is off by too much, or one that moves within its limit.
         values = np.where(off == shift, np.abs(off), limit_ns + np.abs(off - shift))
         yield compared(row.name, numbers, arrivals, values, limit_ns)
+
+
+def _additional(trace: Trace, task: int, rows: Int64s) -> Bools:
+    """Which of the jobs of a task are additional arrivals: the last one at each such instant."""
+    found = np.zeros(len(rows), np.bool_)
+    extra = () if trace.setup is None else trace.setup.extra_arrivals
+    for time_ns in {one.time_ns for one in extra if one.task == task}:
+        found[np.flatnonzero(trace.jobs.arrival_ns[rows] == time_ns)[-1:]] = True
+    return found
 
 
 def _grid_ns(numbers: Int64s, rate_hz: Fraction) -> Int64s:
