@@ -40,6 +40,9 @@ class Fuse(StageBase):
     end, which is what the filter follows. `weights`: see `pipelines.weights.SensorWeights`; a LiDAR's is 1 or, once
     no sweep has come for `lidar_timeout_ms`, 0.
 
+    While a takeover gives a sensor no weight, its weight is 0 at once, and nothing new of it is fused until it is
+    trusted again: the others have its share of each direction.
+
     Time-triggered. A message that is read again adds nothing. One from the future waits until it is not. One that is
     older than its sensor's last, or than the newest of the job's inputs by more than the task's `max_disparity` (or
     `max_coast_ms`, whichever is less), is left out; `weights` counts these per sensor, each once. Measurements are
@@ -149,17 +152,19 @@ class Fuse(StageBase):
             self._started_ns = now_ns
         self._follow_vehicle(inputs.get("ego"), now_ns)
 
-        boxes: Boxes3D | None = inputs.get("boxes")
+        lost = {sensor for sensor, factor in job.weights if factor == 0}
+        lidar = self._sensors["lidar"] or "lidar"
+        boxes: Boxes3D | None = None if lidar in lost else inputs.get("boxes")
         frames = [m for name, m in inputs.items() if name.startswith("detections_") and m is not None]
+        frames = [frame for frame in frames if frame.camera not in lost]
         stamps = [m.capture_time_ns for m in (boxes, *frames) if m is not None and m.capture_time_ns <= now_ns]
         oldest_ns = max(stamps, default=now_ns) - self._disparity_ns
         oldest_ns = max(oldest_ns, now_ns - self._coast_ns)
-        lidar = self._sensors["lidar"] or "lidar"
         if boxes is not None and self._is_new(lidar, boxes.capture_time_ns, now_ns, oldest_ns):
             sweep = self._boxes.fuse(self._objects, boxes, lidar, now_ns, self._history, self._speed.speed_m_s)
             self._speed.measure(sweep)
         new = [frame for frame in frames if self._is_new(frame.camera, frame.capture_time_ns, now_ns, oldest_ns)]
-        self._weights.update(now_ns, self._used_ns)
+        self._weights.update(now_ns, self._used_ns, lost)
         for frame in sorted(new, key=lambda m: (m.capture_time_ns, m.camera)):
             may_start = self._cameras_start_objects(now_ns)
             self._frames.fuse(self._objects, frame, now_ns, self._history, may_start=may_start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -47,12 +47,13 @@ class SensorWeights:
         self._resolutions = {name: _resolution(cameras[name]) for name in known}
         self._lost: set[str] = set(self._fresh_ns)
 
-    def update(self, now_ns: int, captured_ns: Mapping[str, int]) -> None:
-        """Weights for one instant; `captured_ns`: sensor -> capture of the freshest data that is used."""
+    def update(self, now_ns: int, captured_ns: Mapping[str, int], lost: Collection[str] = ()) -> None:
+        """Weights for one instant; `captured_ns`: sensor -> capture of the freshest data that is used; `lost`: sensors
+        that a takeover gives no weight."""
         self._lost = {
             name
             for name, limit_ns in self._fresh_ns.items()
-            if name not in captured_ns or now_ns - captured_ns[name] > limit_ns
+            if name in lost or name not in captured_ns or now_ns - captured_ns[name] > limit_ns
         }
 
     def share(self, camera: str, x_m: float, y_m: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -65,9 +65,18 @@ class TakeoverRun:
 
 
 def takeover_runs(
-    system: System, plan: Plan, trace: Trace, detection: Detection, silent: Sequence[int] = ()
+    system: System,
+    plan: Plan,
+    trace: Trace,
+    detection: Detection,
+    recorded: Collection[str],
+    silent: Sequence[int] = (),
 ) -> tuple[TakeoverRun, ...]:
-    """Every takeover that came into force in a run, in order. `silent`: rows of jobs that published nothing."""
+    """Every takeover that came into force in a run, in order.
+
+    `recorded`: sensors that the recording holds; paths of others are left out. `silent`: rows of jobs that published
+    nothing.
+    """
     made = [
         (one, one.takeover, one.in_force_ns)
         for one in detection.decisions
@@ -78,6 +87,7 @@ def takeover_runs(
     judged = _Judged(system, plan)
     changes_ns = [one.in_force_ns for one in detection.decisions if one.in_force_ns is not None]
     published = published_rows(trace, silent)
+    missing = {sensor.name for sensor in system.sensors} - set(recorded)
     runs = []
     for decision, takeover, switch_ns in made:
         until_ns = min((at_ns for at_ns in changes_ns if at_ns > switch_ns), default=trace.horizon_ns + 1)
@@ -95,6 +105,7 @@ def takeover_runs(
                 one.counted,
             )
             for one in found.recoveries
+            if one.origin not in missing
         )
         reason = _not_covered(system, trace, decision)
         exceeded = () if reason else _exceeded(trace, found, switch_ns, until_ns)
