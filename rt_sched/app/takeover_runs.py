@@ -84,7 +84,7 @@ def takeover_runs(
     ]
     if not made:
         return ()
-    judged = _Judged(system, plan)
+    judged = Judged(system, plan)
     changes_ns = [one.in_force_ns for one in detection.decisions if one.in_force_ns is not None]
     published = published_rows(trace, silent)
     missing = {sensor.name for sensor in system.sensors} - set(recorded)
@@ -120,14 +120,20 @@ def _tasks_of(trace: Trace, path: Sequence[str]) -> list[str]:
 
 
 def _not_covered(system: System, trace: Trace, decision: Decision) -> str:
-    if decision.before is not None:
+    if decision.before is not None and not _only_weighs(decision.before):
         return "another takeover was in force"
     if trace.setup is not None and (trace.setup.mode_changes and len(system.modes) > 1):
         return "the mode changed during the run"
     return ""
 
 
-class _Judged:
+def _only_weighs(takeover: Takeover) -> bool:
+    """Whether a takeover leaves the schedule as it is."""
+    changes = (takeover.moves, takeover.dropped, takeover.redone, takeover.at_once, takeover.variants)
+    return not any(changes)
+
+
+class Judged:
     """The analysis of the first mode of a system and of takeovers in it, each made once."""
 
     def __init__(self, system: System, plan: Plan) -> None:
@@ -145,8 +151,8 @@ class _Judged:
             for one in bounds.values()
             if one.bound is not None and one.bound.value_ns <= one.task.deadline_ns
         }
-        self._mode = mode.name
-        self._judge = Takeovers(system, {mode.name: mode}, {mode.name: bounds}, in_time, METHODS, known)
+        self.mode = mode.name
+        self.judge = Takeovers(system, {mode.name: mode}, {mode.name: bounds}, in_time, METHODS, known)
         self._found: dict[tuple[str, ...], TakeoverResult | str] = {}
 
     def result(self, takeover: Takeover) -> TakeoverResult | str:
@@ -155,7 +161,7 @@ class _Judged:
 
         if takeover.losses not in self._found:
             try:
-                self._found[takeover.losses] = self._judge.judge(self._mode, takeover)
+                self._found[takeover.losses] = self.judge.judge(self.mode, takeover)
             except AnalysisNotApplicable as refusal:
                 self._found[takeover.losses] = str(refusal)
         return self._found[takeover.losses]

@@ -53,12 +53,27 @@ def test_faults_are_parsed_and_sorted(quad_orin):
         ("camera:rear@1", "has no unit"),
         ("camera:rear@-1s", "is not a time after the start"),
         ("camera:rear@1e30s", "is not a time after the start"),
+        ("camera:rear@2s..", "'' is not a number"),
+        ("camera:rear@2s..2s", "it ends at 2s, which is not after its begin"),
+        ("camera:rear@2s..1s", "it ends at 1s, which is not after its begin"),
+        ("camera:rear@2s..-1s", "is not a time after the start"),
     ],
 )
 def test_a_wrong_fault_says_what_is_right(quad_orin, argument, message):
     with pytest.raises(ConfigError) as caught:
         parse_faults([argument], quad_orin)
     assert message in str(caught.value)
+
+
+def test_a_fault_may_end(quad_orin):
+    faults = parse_faults(["camera:rear@2s..4s", "camera:rear@2s"], quad_orin)
+    assert [(one.time_ns, one.until_ns) for one in faults] == [(2000 * MS, 4000 * MS), (2000 * MS, None)]
+
+
+def test_everything_wrong_about_one_fault_is_said(quad_orin):
+    with pytest.raises(ConfigError) as caught:
+        parse_faults(["camera:raer@1..2"], quad_orin)
+    assert len(caught.value.problems) == 3
 
 
 def test_all_wrong_faults_are_reported_at_once(quad_orin):

@@ -110,7 +110,7 @@ def test_nobody_watches_once_the_device_of_the_arbiter_is_lost(system):
     assert seen(system, frames(system), gateway, later) == []
 
 
-@given(kind=st.sampled_from(["camera:front", "camera:rear", "device:a", "device:b"]), at_ns=st.integers(0, END))
+@given(kind=st.sampled_from(["camera:front", "camera:rear", "device:a", "device:b"]), at_ns=st.integers(3 * MS, END))
 def test_no_loss_is_noticed_later_than_the_analysis_says(kind, at_ns):
     system = RIG
     word, _, name = kind.partition(":")
@@ -142,9 +142,10 @@ def test_two_losses_are_put_to_the_admission_test(system, plan):
 
 def test_what_nothing_answers_leaves_everything_as_it_was(system, plan):
     faults = [Fault(FaultKind.DEVICE, "a", 500 * MS), Fault(FaultKind.DEVICE, "b", 1_001 * MS)]
-    first, second = detect(system, plan, frames(system), faults, CAMERAS, END).decisions
-    assert (second.in_force_ns, second.takeover) == (None, first.takeover)
-    assert "camera:front" not in second.losses
+    first, *_, second = detect(system, plan, frames(system), faults, CAMERAS, END).decisions
+    assert (second.in_force_ns, second.takeover) == (None, second.before)
+    assert first.takeover is not None
+    assert second.losses == ("device:a", "device:b")
     assert second.reason
 
 

@@ -24,8 +24,11 @@ def changes_ns(trace: Trace) -> list[int]:
     """When another mode, frequency or takeover came into force in a run, ascending."""
     instants = set(trace.events.time_ns[np.isin(trace.events.kind, CHANGES)].tolist())
     if trace.setup is not None:
-        rows = (*trace.setup.task_changes, *trace.setup.extra_arrivals, *trace.setup.route_changes)
-        instants |= {row.time_ns for row in rows if row.time_ns <= trace.horizon_ns}
+        setup = trace.setup
+        planned = [row.time_ns for row in setup.task_changes]
+        planned += [row.time_ns for row in setup.extra_arrivals]
+        planned += [row.time_ns for row in setup.route_changes]
+        instants |= {time_ns for time_ns in planned if time_ns <= trace.horizon_ns}
     return sorted(instants)
 
 

@@ -1,0 +1,112 @@
+"""Takeovers of a run: every path recovers within its bound, bounds hold, and the summary's rows say so."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "planner" / "failover"))
+from failover_rigs import rig
+
+from rt_sched.app.bounds import run_bounds
+from rt_sched.app.check_trace import check_document
+from rt_sched.app.fault_outcomes import fault_outcomes
+from rt_sched.app.judged_chains import judged_chains
+from rt_sched.app.takeover_runs import late_recoveries, takeover_runs
+from rt_sched.lowering import lower, nominal_samples
+from rt_sched.messages import ArbiterDecision, ArbiterState, Command
+from rt_sched.model import Fault, FaultKind, Plan, System
+from rt_sched.planner import make_plan
+from rt_sched.planner.failover import plan_takeovers
+from rt_sched.runtime.detection import detect
+from rt_sched.sim import Simulation
+
+MS = 1_000_000
+END = 1_500 * MS
+CAMERAS = ("front", "rear")
+
+
+@pytest.fixture(scope="module")
+def system() -> System:
+    return rig()
+
+
+@pytest.fixture(scope="module")
+def plan(system: System) -> Plan:
+    return plan_takeovers(system, make_plan(system, None))
+
+
+def run(system: System, plan: Plan, *faults: Fault, seed: int = 0):
+    samples = nominal_samples(system, END, seed)
+    detection = detect(system, plan, samples, faults, CAMERAS, END)
+    given = lower(system, plan, samples, horizon_ns=END, seed=seed, faults=faults, plan_changes=detection.plan_changes)
+    simulation = Simulation(given)
+    simulation.run()
+    trace = simulation.trace()
+    return trace, detection, takeover_runs(system, plan, trace, detection, CAMERAS)
+
+
+def commands(*rows: tuple[int, bool]) -> list[tuple[int, ArbiterDecision]]:
+    """(time in ms, whether the command is valid)."""
+    return [
+        (at * MS, ArbiterDecision(0, at * MS, ArbiterState.NOMINAL, "p", Command(0, "p", 0, 0.0, False, None, ok), ""))
+        for at, ok in rows
+    ]
+
+
+@pytest.mark.parametrize("loss", ["device:a", "device:b", "camera:front", "camera:rear"])
+def test_every_path_recovers_within_its_bound_at_every_instant_of_the_cycle(system, plan, loss):
+    kind, _, name = loss.partition(":")
+    for step in range(0, 50, 3):
+        fault = Fault(FaultKind(kind), name, (500 + step) * MS)
+        trace, _, (one,) = run(system, plan, fault, seed=step)
+        assert one.analysed, one.reason
+        assert one.paths
+        assert all(path.recovered_ns is not None and path.bound_ns is not None for path in one.paths)
+        assert (late_recoveries(one), one.exceeded) == ([], ())
+        assert one.recovered_ns is not None
+        assert one.recovered_ns - fault.time_ns <= (one.bound_ns or 0) <= 100 * MS
+    assert check_document(trace)["violations"] == []
+
+
+def test_additional_arrivals_break_no_assumption(system, plan):
+    fault = Fault(FaultKind.DEVICE, "b", 503 * MS, 700 * MS)
+    trace, _, runs = run(system, plan, fault)
+    bounds = run_bounds(system, plan, trace, judged_chains(system, trace, [fault], CAMERAS, []), [], runs)
+    assert [one["assumption"] for one in bounds.monitors if not one["holds"]] == []
+    assert bounds.exceeded == []
+
+
+def test_a_takeover_on_another_is_reported_without_a_bound(system, plan):
+    faults = [Fault(FaultKind.CAMERA, "front", 400 * MS), Fault(FaultKind.DEVICE, "a", 700 * MS)]
+    trace, detection, (first, second) = run(system, plan, *faults)
+    assert (first.analysed, second.analysed, second.bound_ns) == (True, False, None)
+    rows = fault_outcomes(system, faults, CAMERAS, [], detection, (first, second))
+    assert rows[1]["takeover"]["losses"] == ["camera:front", "device:a"]
+    assert "another takeover was in force" in rows[1]["takeover"]["reason"]
+
+
+def test_rows_say_who_noticed_when_it_switched_recovered_and_returned(system, plan):
+    fault = Fault(FaultKind.DEVICE, "a", 501 * MS, 600 * MS)
+    trace, detection, runs = run(system, plan, fault)
+    decisions = commands(*((at, True) for at in range(0, 1_500, 10)))
+    (row,) = fault_outcomes(system, [fault], CAMERAS, decisions, detection, runs)
+    assert (row["detected_after_ns"], row["detected_by"]) == (20 * MS, "heartbeat")
+    assert row["switched_after_ns"] == 21 * MS
+    assert row["returned_after_ns"] == 600 * MS
+    (path,) = row["paths"]
+    assert path["origin"] == "front"
+    assert row["switched_after_ns"] < path["recovered_after_ns"] <= row["recovered_after_ns"]
+    assert row["recovered_after_ns"] <= row["recovery_bound_ns"] + 10 * MS
+
+
+def test_nothing_is_recovered_before_commands_are_valid(system, plan):
+    fault = Fault(FaultKind.DEVICE, "a", 501 * MS)
+    _, detection, runs = run(system, plan, fault)
+    valid = commands((490, True), (530, True), (560, True), (700, False), (800, True), (900, True))
+    (row,) = fault_outcomes(system, [fault], CAMERAS, valid, detection, runs)
+    assert row["recovered_after_ns"] == 299 * MS
+    (row,) = fault_outcomes(system, [fault], CAMERAS, valid[:4], detection, runs)
+    assert row["recovered_after_ns"] is None
