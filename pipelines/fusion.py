@@ -226,7 +226,7 @@ class Fuse(StageBase):
 
         One from the future is left for the cycle in which it is not.
         """
-        if capture_ns > now_ns or capture_ns == self._read_ns.get(sensor):
+        if capture_ns > now_ns or capture_ns in (self._read_ns.get(sensor), self._used_ns.get(sensor)):
             return False
         self._read_ns[sensor] = capture_ns
         if capture_ns < oldest_ns or capture_ns < self._used_ns.get(sensor, capture_ns):

@@ -284,7 +284,13 @@ def _fault_line(fault: Mapping[str, Any]) -> Text:
     detected, recovered = fault["detected_after_ns"], fault["recovered_after_ns"]
     words = f"fault {fault['fault']} at {fault['time_ns'] / NS_PER_S:.3f} s: "
     words += "not detected" if detected is None else f"detected after {format_ms(detected, 1)} ms"
+    if fault["switched_after_ns"] is not None:
+        words += f" by {fault['detected_by']}, taken over after {format_ms(fault['switched_after_ns'], 1)} ms"
     words += ", not recovered" if recovered is None else f", recovered after {format_ms(recovered, 1)} ms"
+    if fault["recovery_bound_ns"] is not None:
+        words += f" (bound {format_ms(fault['recovery_bound_ns'], 1)} ms)"
+    if fault["returned_after_ns"] is not None:
+        words += f", back after {format_ms(fault['returned_after_ns'], 1)} ms"
     return Text(words, style="yellow" if recovered is None else "")
 
 

@@ -35,8 +35,8 @@ def replay(
     fault: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KIND:NAME@TIME",
-            help="Lose a camera, lidar, imu or device, such as camera:front_wide@1.5s. Repeatable.",
+            metavar="KIND:NAME@TIME[..TIME]",
+            help="Lose a camera, lidar, imu, device or link, such as camera:rear@1.5s, or @1.5s..3s. Repeatable.",
         ),
     ] = None,
     output: Annotated[

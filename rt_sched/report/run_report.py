@@ -97,6 +97,7 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
         "busy_pes": [p for p in pes if p.get("utilisation")],
         "idle_pes": [p for p in pes if not p.get("utilisation")],
         "faults": faults,
+        "takeovers": any(f.get("takeover") is not None for f in faults),
         "recovery_limits": any(f.get("recovery_limit_ns") is not None for f in faults),
         "time_line": time_line,
         "safety_path": safety_path_view(summary),

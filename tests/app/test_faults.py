@@ -53,7 +53,7 @@ def test_faults_are_parsed_and_sorted(quad_orin):
         ("camera:rear@1", "has no unit"),
         ("camera:rear@-1s", "is not a time after the start"),
         ("camera:rear@1e30s", "is not a time after the start"),
-        ("camera:rear@2s..", "'' is not a number"),
+        ("camera:rear@2s..", "'' is not a time"),
         ("camera:rear@2s..2s", "it ends at 2s, which is not after its begin"),
         ("camera:rear@2s..1s", "it ends at 1s, which is not after its begin"),
         ("camera:rear@2s..-1s", "is not a time after the start"),

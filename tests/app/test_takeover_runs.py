@@ -81,7 +81,7 @@ def test_additional_arrivals_break_no_assumption(system, plan):
 
 def test_a_takeover_on_another_is_reported_without_a_bound(system, plan):
     faults = [Fault(FaultKind.CAMERA, "front", 400 * MS), Fault(FaultKind.DEVICE, "a", 700 * MS)]
-    trace, detection, (first, second) = run(system, plan, *faults)
+    _, detection, (first, second) = run(system, plan, *faults)
     assert (first.analysed, second.analysed, second.bound_ns) == (True, False, None)
     rows = fault_outcomes(system, faults, CAMERAS, [], detection, (first, second))
     assert rows[1]["takeover"]["losses"] == ["camera:front", "device:a"]
@@ -90,7 +90,7 @@ def test_a_takeover_on_another_is_reported_without_a_bound(system, plan):
 
 def test_rows_say_who_noticed_when_it_switched_recovered_and_returned(system, plan):
     fault = Fault(FaultKind.DEVICE, "a", 501 * MS, 600 * MS)
-    trace, detection, runs = run(system, plan, fault)
+    _, detection, runs = run(system, plan, fault)
     decisions = commands(*((at, True) for at in range(0, 1_500, 10)))
     (row,) = fault_outcomes(system, [fault], CAMERAS, decisions, detection, runs)
     assert (row["detected_after_ns"], row["detected_by"]) == (20 * MS, "heartbeat")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipelines.ego import EgoHistory
 from pipelines.ego_speed import EgoSpeed, Sweep
@@ -257,3 +260,45 @@ def test_boxes_count_at_their_own_instant_however_the_sweep_was_deskewed(deskew:
     truth = 40.0 - 10.0 * objects.capture_time_ns / 1e9
     assert objects.positions_m[0, 0] - objects.sizes_m[0, 0] / 2 == pytest.approx(truth, abs=0.05)
     assert objects.velocities_m_s[0, 0] == pytest.approx(-10.0, abs=0.1)
+
+
+def under(stage: Fuse, now_ns: int, lost: tuple[str, ...], **inputs: Any) -> TrackedObjects:
+    job = JobContext("fuse", 0, now_ns, now_ns, now_ns, now_ns, tuple((name, Fraction(0)) for name in lost))
+    objects = stage.process(job, inputs)["objects"]
+    assert isinstance(objects, TrackedObjects)
+    return objects
+
+
+def test_a_takeover_takes_the_weight_of_a_lost_view_at_once_and_gives_it_back() -> None:
+    stage, history = started(), {}
+    for k in range(1, 10):
+        now_ns = k * CYCLE_NS
+        lost = ("tele",) if k in (5, 6) else ()
+        views = {f"detections_{one.name}": seen(now_ns - 26 * MS, one, (30.0, 0.0)) for one in (WIDE, TELE)}
+        history[k] = under(stage, now_ns, lost, **views)
+    shares = {k: weights(one) for k, one in history.items()}
+    assert shares[5]["tele"] == shares[6]["tele"] == 0.0
+    assert shares[5]["wide"] == 1.0
+    assert shares[4] == shares[7] == shares[9]
+    stamps = {k: {view.sensor: view.capture_time_ns for view in one.views} for k, one in history.items()}
+    # What it sends meanwhile is not fused.
+    assert stamps[6]["tele"] == 4 * CYCLE_NS - 26 * MS
+    assert stamps[6]["wide"] == 6 * CYCLE_NS - 26 * MS
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.sampled_from([(), ("tele",), ("wide",)])), min_size=1, max_size=12),
+)
+def test_no_frame_is_fused_twice(steps: list[tuple[int, tuple[str, ...]]]) -> None:
+    """Registers and kept frames bring the same capture again, in any order and under any takeover."""
+    stage, fused = started(), []
+    whole = stage._frames.fuse
+    stage._frames.fuse = lambda objects, frame, *rest, **more: (  # type: ignore[method-assign]
+        fused.append((frame.camera, frame.capture_time_ns)),
+        whole(objects, frame, *rest, **more),
+    )[1]
+    for k, (back, lost) in enumerate(steps, 10):
+        stamp = (k - back) * CYCLE_NS
+        views = {f"detections_{one.name}": seen(stamp, one, (30.0, 0.0)) for one in (WIDE, TELE)}
+        under(stage, k * CYCLE_NS, lost, **views)
+    assert len(fused) == len(set(fused))
