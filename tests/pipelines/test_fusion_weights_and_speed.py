@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.ego import EgoHistory
@@ -286,6 +286,7 @@ def test_a_takeover_takes_the_weight_of_a_lost_view_at_once_and_gives_it_back() 
     assert stamps[6]["wide"] == 6 * CYCLE_NS - 26 * MS
 
 
+@settings(deadline=None)  # the first example loads the solver
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.sampled_from([(), ("tele",), ("wide",)])), min_size=1, max_size=12),
 )
