@@ -117,3 +117,18 @@ def test_equal_faults_give_equal_hashes_on_any_number_of_threads(replay_with, cl
     options = ("--fault", LIDAR_DEVICE, "--threads", 3, "-o", "again")
     cli("replay", SHIPPED_LOG, "--system", QUAD_ORIN, *options, code=None)
     assert Run(tmp_path / "again", None).hashes == replay_with(LIDAR_DEVICE).hashes
+
+
+def test_a_plan_with_takeovers_is_carried_out(cli, tmp_path):
+    """The device that fuses and decides is lost: its work goes on elsewhere, and every frame is accounted for."""
+    cli("plan", QUAD_ORIN, "--heuristics", "-o", "plan.yaml", code=None)
+    options = ("--plan", "plan.yaml", "--fault", "device:orin-1@0.4s", "-o", "run", "--json")
+    run = Run(tmp_path / "run", cli("replay", SHIPPED_LOG, "--system", QUAD_ORIN, *options, code=None))
+    (outcome,) = run.summary["faults"]
+    assert outcome["detected_by"] == "heartbeat"
+    assert outcome["detected_after_ns"] < outcome["switched_after_ns"] < outcome["recovered_after_ns"] <= 100_000_000
+    assert {"fuse", "control"} <= set(outcome["takeover"]["moves"])
+    assert {path["origin"] for path in outcome["paths"]} >= {"front_wide", "front_standard"}
+    assert run.summary["status"] == "ok"
+    assert run.summary["bounds_exceeded"] == []
+    assert "BACKUP" not in run.summary["arbiter"]["state_time_ns"]

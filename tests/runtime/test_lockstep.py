@@ -133,3 +133,35 @@ def test_equal_outputs_have_equal_digests_and_others_do_not():
     first, again, other = (result_of(lambda _, value=value: {"out": value}) for value in (1, 1, 2))
     assert isinstance(first, Outputs)
     assert first.digest == again.digest != other.digest
+
+
+def test_in_a_new_life_a_stateful_stage_and_its_guard_begin_anew():
+    class Counting(StageBase):
+        outputs: ClassVar = {"out": int}
+        stateful: ClassVar = True
+
+        def __init__(self):
+            self.seen = 0
+
+        def process(self, job, inputs):
+            self.seen += 1
+            return {"out": self.seen}
+
+    task = Task(
+        name="task",
+        stage="some:Stage",
+        parameters=(),
+        pe=("box", "cpu"),
+        activation=OnMessage(Join.LATEST, "image"),
+        inputs=(),
+        execution=ExecutionTime(1, 2, ()),
+        deadline_ns=10,
+        separation_ns=10,
+    )
+    with Dataflow(2, in_flight=8) as dataflow:
+        graph = StageGraph(SimpleNamespace(tasks=(task,)), (Counting(),), dataflow, None, {(0, 1): Counting()})
+        for job, life in enumerate((0, 0, 1, 1, 1)):
+            graph.bind(job, np.array([], np.int64), 0)
+            graph.complete(job, 0, CONTEXT, life)
+        seen = [finished.result.ports["out"] for finished in graph.finished(wait=True)]
+    assert seen == [1, 2, 1, 2, 3]
