@@ -207,6 +207,31 @@ def test_a_variant_that_leaves_out_arrivals_thins_its_source(task: str, variant:
     assert slower[1] >= slower[0] + 50 * MS
 
 
+def test_what_stands_for_a_thinned_sensor_is_lost_with_it() -> None:
+    system = _system()
+    takeover = Takeover(("camera:front",), variants=(("see", "seldom"),))
+    result = _judge(system, _plan(system)).judge("nominal", takeover)
+    assert "see" in dict(result.lost)
+    assert result.chains == ()
+
+
+def test_a_kept_message_is_in_the_way_even_where_nothing_more_follows() -> None:
+    """A task that moves without what activates it has one job, and so has what that activates."""
+    system = _system(
+        "detection: 90ms",
+        ("inputs: {s: see, c: scan}", "inputs: {s: more, c: scan}"),
+        ("  scan:", "  more: {runs_on: a.cpu, inputs: {s: see}, execution: {wcet: 7ms}, criticality: B}\n  scan:"),
+        ("[front, see, joined", "[front, see, more, joined"),
+    )
+    takeover = Takeover(("device:a",), _to_b(system, "more", level=1), redone=("more",))
+    result = _judge(system, _plan(system)).judge("nominal", takeover)
+    assert {"see", "more"} <= set(dict(result.lost))
+    tasks = {task.task: task for task in result.tasks}
+    assert tasks["show"].bound is not None
+    assert tasks["show"].across is not None
+    assert tasks["show"].across.value_ns == tasks["show"].bound.value_ns + 7 * MS + 1 * MS, "more, then joined"
+
+
 def test_leaving_out_messages_of_several_sources_is_not_analysed() -> None:
     system = _system()
     takeover = Takeover(("lidar:top",), variants=(("joined", "seldom"),))

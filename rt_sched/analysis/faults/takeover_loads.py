@@ -24,12 +24,13 @@ from fractions import Fraction
 
 from rt_sched import model
 from rt_sched.analysis.faults.losses import Loss, loss_of_faults, surviving
-from rt_sched.analysis.faults.takeover_tasks import under_takeover
+from rt_sched.analysis.faults.takeover_tasks import under_takeover, with_parts
 from rt_sched.analysis.faults.transitions.loads import Presence, Transition
 from rt_sched.analysis.loads.frequencies import at_frequencies_of
 from rt_sched.analysis.loads.load import LoadTask
 from rt_sched.analysis.loads.resolve import ModeLoad, loads_of, setups_of
 from rt_sched.errors import AnalysisNotApplicable
+from rt_sched.lowering.losses import lost_devices
 from rt_sched.lowering.machine_input import Role
 from rt_sched.trace.setup import EdgeKind, EdgeRow, TaskRow
 from rt_sched.units import NS_PER_S
@@ -60,7 +61,7 @@ class TakeoverLoads:
     def after(self, mode: ModeLoad, takeover: model.Takeover) -> tuple[ModeLoad, Loss]:
         """The mode under a takeover in force, without what is lost for all that. Raises AnalysisNotApplicable."""
         changed = self._changed(mode, takeover)
-        loss = loss_of_faults(changed, faults_of(takeover.losses))
+        loss = loss_of_faults(changed, with_parts(changed.system, faults_of(takeover.losses)))
         return surviving(changed, loss), loss
 
     def across(self, mode: ModeLoad, takeover: model.Takeover) -> Transition:
@@ -68,7 +69,7 @@ class TakeoverLoads:
         moved = {placement.task for placement in takeover.moves}
         heaviest = replace(takeover, dropped=(), variants=tuple(one for one in takeover.variants if one[0] in moved))
         old, _ = self.before(mode, takeover)
-        together, _ = self.after(mode, heaviest)
+        together = self._once_alive(mode, heaviest)
         self._refuse_exchanges(old, takeover)
         load = with_additional_arrivals(together, takeover)
         presence = {}
@@ -78,6 +79,26 @@ class TakeoverLoads:
                 presence[index] = Presence.REMOVED if gone else Presence.ADDED if row.name in moved else Presence.KEPT
         added = {index: 0 for index, one in presence.items() if one is Presence.ADDED}
         return Transition(old, load, load, presence, added)
+
+    def _once_alive(self, mode: ModeLoad, takeover: model.Takeover) -> ModeLoad:
+        """The mode under a takeover with what has a job, but only of a kept message: it is in the way once."""
+        changed = self._changed(mode, takeover)
+        loss = loss_of_faults(changed, with_parts(changed.system, faults_of(takeover.losses)))
+        lost = lost_devices(faults_of(takeover.losses))
+        stopped = {task.index for load in changed.loads if load.processor.device in lost for task in load.tasks}
+        once = {i for i, row in enumerate(changed.setup.tasks) if row.name in takeover.redone and i not in stopped}
+        while (
+            more := {
+                edge.target
+                for edge in changed.setup.edges
+                if edge.task in once and edge.role is not Role.READ and edge.target in loss.dead
+            }
+            - once
+            - stopped
+        ):
+            once |= more
+        dead = {index: why for index, why in loss.dead.items() if index not in once}
+        return surviving(changed, replace(loss, dead=dead))
 
     def _refuse_exchanges(self, old: ModeLoad, takeover: model.Takeover) -> None:
         """Raise where a processor that goes on loses tasks and gains others at one time."""

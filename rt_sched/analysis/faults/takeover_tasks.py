@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -123,7 +124,21 @@ def _activating_sensor(
     return ports[0], sensors[ports[0].source]
 
 
+_PART = ", 1 of "
+
+
 def _every(sensor: model.Sensor, every: int) -> model.Sensor:
     """Every n-th message of a sensor; which ones is not known."""
     rate_hz = sensor.rate_hz / every
-    return replace(sensor, name=f"{sensor.name}, 1 of {every}", rate_hz=rate_hz, trigger=None)
+    return replace(sensor, name=f"{sensor.name}{_PART}{every}", rate_hz=rate_hz, trigger=None)
+
+
+def with_parts(system: model.System, faults: Sequence[model.Fault]) -> tuple[model.Fault, ...]:
+    """Losses, with those of what stands for every n-th message of a lost sensor."""
+    parts = (
+        replace(fault, target=sensor.name)
+        for fault in faults
+        for sensor in system.sensors
+        if sensor.name.startswith(f"{fault.target}{_PART}")
+    )
+    return (*faults, *parts)

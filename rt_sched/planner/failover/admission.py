@@ -4,7 +4,8 @@ Everything counts with its deadline instead of its response. Let the arrivals of
 bounded as long as every task before them ends by its deadline, kept messages included; and let every processor that
 the change touches, with these arrivals, end every job by its deadline. Then no job is the first to be late: those
 before it were in time, so its arrivals were as assumed, so it is in time. What the change does not touch goes on as
-before. A task may only come to where it stands by in the table: anywhere else it would have to be loaded first.
+before, and has to be in time. A task may only come to where it stands by in the table: anywhere else it would have to
+be loaded first.
 
 The answer is refused when it is not sure: on several cores that share a queue, with waits or shared resources, behind
 several streams, on devices whose elements slow each other down, over links that messages do not take usually, and where
@@ -46,6 +47,7 @@ class AdmissionTest:
         self._table = {one.losses: one for one in plan.takeovers}
         self._system = system
         ground = Ground(system, replace(plan, takeovers=()))
+        self._late = next((name for name in ground.tasks if not ground.is_in_time(name)), None)
         self._grids = _grids_by_deadlines(ground)
         self._ground = ground.with_grids(self._grids)
         self._standby = {name: {plan.placements[index].processor} for name, index in ground.index_of.items()}
@@ -59,6 +61,8 @@ class AdmissionTest:
         wanted = checked(self._system, losses)
         if wanted in self._table:
             return Admission(self._table[wanted], "it is in the table")
+        if self._late is not None:
+            return Admission(None, f"task {self._late} is not known to keep its deadline without any loss")
         placing = Placing(self._ground, wanted, self._memory, surely=True)
         choices = Choices(barred=self._not_standing_by(placing.needed))
         choices.left.update(dict.fromkeys(placing.welcome, "only what has to go on is admitted"))

@@ -87,6 +87,12 @@ class Ground:
         other.grids = dict(grids)
         return other
 
+    def is_in_time(self, task: str) -> bool:
+        """Whether a task keeps its deadline in every mode without any loss."""
+        index = self.index_of[task]
+        found = [all_[index] for all_ in self.bounds.values() if index in all_]
+        return all(_verdict(one) is Verdict.SCHEDULABLE for one in found)
+
     def _grid(self, task: str) -> tuple[int, int] | None:
         """Distance and jitter of the arrivals of a task without losses, in the mode that is worst; None: not known."""
         index = self.index_of[task]

@@ -61,6 +61,10 @@ class Placing:
         """Whether a task is at home on a lost device."""
         return self._places.is_lost(task)
 
+    def is_starved(self, task: str) -> bool:
+        """Whether nothing would activate a task any more, wherever it is."""
+        return task in self._places.starved
+
     def once_more(self, choices: Choices) -> frozenset[str]:
         """Tasks that may arrive once more: what is moved, what puts it together, and what either sets off."""
         heads = [name for name in self.needed if name not in choices.not_again]
@@ -129,6 +133,10 @@ class _Run:
 
         One with room for an additional arrival comes before any other.
         """
+        before = self._ground.activating(task)
+        if before and all(name in self.unplaced or name in self._choices.left for name in before):
+            self.unplaced[task] = f"{before[0]} goes nowhere, which activates it"
+            return
         reasons: dict[str, None] = {}
         for more in (1, 0) if task in self._once_more else (0,):
             reasons = {}

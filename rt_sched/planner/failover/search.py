@@ -221,7 +221,7 @@ class Search:
 
     def _cheaper(self, task: str) -> bool:
         """The next cheaper variant of a task, where there is one."""
-        names = [variant.name for variant in self._ground.tasks[task].variants]
+        names = [variant.name for variant in self._ground.tasks[task].variants if not self._placing.is_starved(task)]
         now = self._choices.variants.get(task)
         place = 0 if now is None else names.index(now) + 1
         if place >= len(names):

@@ -141,7 +141,8 @@ def large(devices: int, cameras: int, spares: int) -> System:
             )
     for number in range(spares):
         lines.append(
-            f"  spare{number}: {{runs_on: d{number % devices}.cpu, activation: {{rate: 10Hz}}, execution: {{wcet: 2ms}}}}"
+            f"  spare{number}: {{runs_on: d{number % devices}.cpu, activation: {{rate: 10Hz}}, "
+            "execution: {wcet: 2ms}}"
         )
     reads = ", ".join(f"{name}: {{from: post_{name}, required: false}}" for name, _ in views)
     lines += [
