@@ -70,9 +70,7 @@ _SPANS = "kernels/spans.py"
 _BUILD = "sim/build.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    Mutation(
-        1, "the rest of a rational period never adds up", _PHASES, "m.timers[timer] += 1\n", "m.timers[timer] += 0\n"
-    ),
+    Mutation(1, "the rest of a rational period never adds up", _PHASES, "next_ns += 1\n", "next_ns += 0\n"),
     Mutation(1, "a demand is at least 1", _DRAW, "return max(low + part, 1)", "return max(low + part, 2)"),
     Mutation(
         2,
@@ -145,7 +143,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         "(_key(m, state, task) <= _key(m, state, running) and",
     ),
     Mutation(
-        4, "earlier release wins a tie", _DISPATCHING, "release_ns < best_release_ns)", "release_ns > best_release_ns)"
+        4,
+        "earlier release wins a tie",
+        _DISPATCHING,
+        "release_ns < best_release_ns or",
+        "release_ns > best_release_ns or",
     ),
     Mutation(
         4,
@@ -307,7 +309,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         'state["credit_ns"] = state["enforced_ns"]',
     ),
     Mutation(
-        8, "a throttled job waits for the next arrival", _SERVERS, 'state["hold"] |= HOLD_BUDGET', 'state["hold"] |= 0'
+        8, "a throttled job waits for the next arrival", _SERVERS, 'state["hold"] | HOLD_BUDGET)', 'state["hold"])'
     ),
     Mutation(8, "deadline action skip_next", _PHASES, 'state["suppress_next"] = 1', 'state["suppress_next"] = 0'),
     Mutation(
@@ -328,7 +330,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         8,
         "a budget used up is enforced after a spin that ends in dispatch",
         _DISPATCHING,
-        "                if _budget_is_used_up(m, task, job):\n                    _check_later(m, task)\n",
+        "            if _budget_is_used_up(m, task, job):\n                _check_later(m, task)\n",
         "",
     ),
     Mutation(
@@ -361,7 +363,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         'length_ns = step["min_ns"] + uniform(step["max_ns"] - step["min_ns"], bits)',
         'length_ns = uniform(step["max_ns"], bits)',
     ),
-    Mutation(10, "a suspended job leaves its core", _PROGRAM, 'state["hold"] |= HOLD_SUSPENDED', 'state["hold"] |= 0'),
+    Mutation(10, "a suspended job leaves its core", _PROGRAM, 'state["hold"] | HOLD_SUSPENDED)', 'state["hold"])'),
     Mutation(
         11,
         "inputs under LET are read at arrival only",
@@ -472,8 +474,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         14,
         "a spin that ends in dispatch ends at that instant",
         _DISPATCHING,
-        "                go_on(m, task)\n",
-        "                m.timers[task] += 1\n",
+        "            go_on(m, task)\n",
+        '            set_timer(m, task, clock["now_ns"] + 1)\n',
     ),
     Mutation(
         14,
@@ -535,8 +537,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         16,
         "an added task arrives at once when its latency is over",
         _CHANGING,
-        "m.timers[2 * len(m.tasks) + task] = now_ns\n",
-        "m.timers[2 * len(m.tasks) + task] = now_ns + 1\n",
+        '["arrival_timers"] + task, now_ns)\n',
+        '["arrival_timers"] + task, now_ns + 1)\n',
     ),
     Mutation(
         16,

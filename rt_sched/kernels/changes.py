@@ -42,6 +42,7 @@ from rt_sched.kernels.cores import leave_core
 from rt_sched.kernels.frequency import change_frequency
 from rt_sched.kernels.jobs import abort_head, end_job, pop_message, strike_backlog
 from rt_sched.kernels.takeovers import move_task, vary_task
+from rt_sched.kernels.timers import set_timer
 from rt_sched.kernels.trail import drop, emit, emit_job, note
 
 
@@ -97,7 +98,7 @@ def _lose_processor(m, processor):
     if state["span_timer"] != NONE:
         state["span_open"] = 0
         state["usable"] = 0
-        m.timers[state["span_timer"]] = NEVER_NS
+        set_timer(m, state["span_timer"], NEVER_NS)
     for place in range(state["first_task"], state["last_task"]):
         task = m.links[place]
         while m.tasks[task]["head_job"] != NONE:
@@ -117,7 +118,7 @@ def _give_up(m, task):
         m.jobs[job]["given_up"] = 1
         job = m.jobs[job]["next_job"]
     m.tasks[task]["let_job"] = NONE
-    m.timers[m.clock[0]["let_timers"] + task] = NEVER_NS
+    set_timer(m, m.clock[0]["let_timers"] + task, NEVER_NS)
 
 
 @routine
@@ -138,7 +139,7 @@ def _return_processor(m, processor):
             state["span"] = state["first_span"]
             state["cycle_start_ns"] += state["cycle_ns"]
         due_ns = state["cycle_start_ns"] + m.spans[state["span"]]["start_ns"]
-        m.timers[state["span_timer"]] = due_ns
+        set_timer(m, state["span_timer"], due_ns)
         m.clock[0]["rest_min_ns"] = min(m.clock[0]["rest_min_ns"], due_ns)
 
 
@@ -150,7 +151,7 @@ def _lose_link(m, link):
     lane["next"] = NONE
     lane["newest"] = NONE
     lane["busy_until_ns"] = 0
-    m.timers[m.clock[0]["lane_timers"] + link] = NEVER_NS
+    set_timer(m, m.clock[0]["lane_timers"] + link, NEVER_NS)
 
 
 @routine
@@ -161,7 +162,7 @@ def _remove_task(m, task):
     state["active"] = 0
     state["suppress_next"] = 0
     state["degrade_next"] = 0
-    m.timers[2 * len(m.tasks) + task] = NEVER_NS
+    set_timer(m, m.clock[0]["arrival_timers"] + task, NEVER_NS)
     if state["head_job"] != NONE:
         strike_backlog(m, task)
         abort_head(m, task)
@@ -182,11 +183,11 @@ def _add_task(m, task):
     state["carry"] = 0
     m.clock[0]["arrival_min_ns"] = now_ns
     if state["activation"] == TIMED and state["period_ns"] > 0:
-        m.timers[2 * len(m.tasks) + task] = now_ns
+        set_timer(m, m.clock[0]["arrival_timers"] + task, now_ns)
     elif state["activation"] == TIMED:
         place = state["next_explicit"]
         while place < state["explicit_arrivals"] and m.explicit[state["first_arrival"] + place] < now_ns:
             place += 1
         state["next_explicit"] = place
         if place < state["explicit_arrivals"]:
-            m.timers[2 * len(m.tasks) + task] = m.explicit[state["first_arrival"] + place]
+            set_timer(m, m.clock[0]["arrival_timers"] + task, m.explicit[state["first_arrival"] + place])

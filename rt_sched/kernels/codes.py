@@ -65,7 +65,8 @@ SLICE_EXECUTE, SLICE_SWITCH, SLICE_SPIN = _codes(3)
 #: Steps of a job's program, in the order in which they happen at one executed time.
 STEP_UNLOCK, STEP_SUSPEND, STEP_LOCK, STEP_POINT = _codes(4)
 
-#: Why the oldest job of a task does not wait for a core; bits of `TASK.hold`.
+#: Why the oldest job of a task does not wait for a core; bits of `TASK.hold`, none when it does.
+READY = np.int64(0)
 HOLD_RELEASE, HOLD_SUSPENDED, HOLD_LOCK, HOLD_BUDGET, HOLD_ON_CORE, HOLD_NO_JOB = (np.int64(2**bit) for bit in range(6))
 
 (

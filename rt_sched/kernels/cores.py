@@ -12,6 +12,8 @@ from rt_sched.kernels.codes import (
     SLICE_EXECUTE,
 )
 from rt_sched.kernels.compiled import as_routine, part
+from rt_sched.kernels.ready import set_hold
+from rt_sched.kernels.timers import set_timer
 from rt_sched.kernels.trail import mark
 
 
@@ -55,7 +57,7 @@ def arm(m, task):
     reached_ns = min(job["demand_ns"], state["limit_ns"])
     if state["next_step"] < state["last_step"]:
         reached_ns = min(reached_ns, m.steps[state["next_step"]]["at_ns"])
-    m.timers[task] = state["executing_from_ns"] + reached_ns - job["executed_ns"]
+    set_timer(m, task, state["executing_from_ns"] + reached_ns - job["executed_ns"])
 
 
 @part
@@ -67,8 +69,8 @@ def leave(m, core):
         settle(m, task)
     close_slice(m, core)
     state["running"] = NONE
-    m.tasks[task]["hold"] &= ~HOLD_ON_CORE
-    m.timers[task] = NEVER_NS
+    set_hold(m, task, m.tasks[task]["hold"] & ~HOLD_ON_CORE)
+    set_timer(m, task, NEVER_NS)
     mark(m, state["processor"])
 
 

@@ -25,7 +25,9 @@ from rt_sched.kernels.compiled import part, routine
 from rt_sched.kernels.cores import leave
 from rt_sched.kernels.jobs import end_head_job, inputs_complete, read_inputs
 from rt_sched.kernels.program import begin_executing, go_on
+from rt_sched.kernels.ready import set_hold
 from rt_sched.kernels.spans import begin_spans
+from rt_sched.kernels.timers import next_due, set_timer
 from rt_sched.kernels.trail import emit_job, note, note_head
 
 #: Added to the key of a job that uses a time slice of others.
@@ -51,12 +53,13 @@ def _end_spins(m):
     clock = m.clock[0]
     while clock["spins_ended"] > 0:
         clock["spins_ended"] = 0
-        for task in range(len(m.tasks)):
-            if m.timers[task] == clock["now_ns"]:
-                job = m.tasks[task]["head_job"]
-                go_on(m, task)
-                if _budget_is_used_up(m, task, job):
-                    _check_later(m, task)
+        task = next_due(m, 0, len(m.tasks))
+        while task < len(m.tasks):
+            job = m.tasks[task]["head_job"]
+            go_on(m, task)
+            if _budget_is_used_up(m, task, job):
+                _check_later(m, task)
+            task = next_due(m, task + 1, len(m.tasks))
 
 
 @part
@@ -115,13 +118,15 @@ def _best_waiting(m, processor):
     state = m.processors[processor]
     best = NONE
     best_key, best_release_ns = NEVER_NS, NEVER_NS
-    for place in range(state["first_task"], state["last_task"]):
-        task = m.links[place]
-        if m.tasks[task]["hold"] == 0:
-            key, release_ns = _key(m, state, task), m.jobs[m.tasks[task]["head_job"]]["release_ns"]
-            better = best == NONE or key < best_key or (key == best_key and release_ns < best_release_ns)
-            if better and (state["special"] == 0 or _may_run(m, processor, task)):
-                best, best_key, best_release_ns = task, key, release_ns
+    task = state["first_ready"]
+    while task != NONE:
+        key, release_ns = _key(m, state, task), m.jobs[m.tasks[task]["head_job"]]["release_ns"]
+        better = best == NONE or key < best_key
+        if key == best_key:
+            better = better or release_ns < best_release_ns or (release_ns == best_release_ns and task < best)
+        if better and (state["special"] == 0 or _may_run(m, processor, task)):
+            best, best_key, best_release_ns = task, key, release_ns
+        task = m.tasks[task]["ready_behind"]
     return best
 
 
@@ -222,12 +227,12 @@ def _put(m, processor, core, task):
     if state["core"] != core and state["core"] != NONE:
         prefix_ns += m.processors[processor]["migration_ns"]
     state["core"] = core
-    state["hold"] = HOLD_ON_CORE
+    set_hold(m, task, HOLD_ON_CORE)
     m.cores[core]["running"] = task
     m.cores[core]["since_ns"] = now_ns
     if prefix_ns > 0:
         m.cores[core]["doing"] = SLICE_SWITCH
-        m.timers[task] = now_ns + prefix_ns
+        set_timer(m, task, now_ns + prefix_ns)
     else:
         m.cores[core]["doing"] = SLICE_EXECUTE
         begin_executing(m, task)

@@ -28,6 +28,7 @@ from rt_sched.kernels.codes import (
     OVERRUN_THROTTLE,
     QUEUE,
     READ,
+    READY,
     SUPPRESSED,
     TIMED,
     UNFINISHED,
@@ -37,7 +38,9 @@ from rt_sched.kernels.cores import leave_core
 from rt_sched.kernels.draw import PURPOSE_JITTER, demand_ns, draw, uniform
 from rt_sched.kernels.frequency import place_steps, rescale_waiting
 from rt_sched.kernels.locks import let_go
+from rt_sched.kernels.ready import set_hold
 from rt_sched.kernels.servers import open_server, replenish
+from rt_sched.kernels.timers import set_timer
 from rt_sched.kernels.trail import emit_job, mark, note, note_head
 
 
@@ -162,7 +165,7 @@ def _arrive_specially(m, task, index):
         read_let_inputs(m, index)
         if state["let_job"] == NONE and m.processors[state["processor"]]["lost"] == 0:
             state["let_job"] = index
-            m.timers[clock["let_timers"] + task] = job["deadline_ns"]
+            set_timer(m, clock["let_timers"] + task, job["deadline_ns"])
     if state["hold"] & HOLD_BUDGET:
         replenish(m, task)
     if (job["number"] - state["first_number"]) % state["every"] != 0:
@@ -179,7 +182,7 @@ def watch_deadline(m, task, job):
     while job != NONE and m.jobs[job]["status"] != UNFINISHED:
         job = m.jobs[job]["next_job"]
     m.tasks[task]["deadline_job"] = job
-    m.timers[len(m.tasks) + task] = NEVER_NS if job == NONE else m.jobs[job]["deadline_ns"]
+    set_timer(m, m.clock[0]["deadline_timers"] + task, NEVER_NS if job == NONE else m.jobs[job]["deadline_ns"])
 
 
 @part
@@ -204,10 +207,11 @@ def take_turn(m, task, job):
         key = state["level"]
     state["base_key_ns"] = key
     state["key_ns"] = key
-    state["hold"] = 0
     if record["release_ns"] > m.clock[0]["now_ns"]:
-        state["hold"] = HOLD_RELEASE
-        m.timers[m.clock[0]["wake_timers"] + task] = record["release_ns"]
+        set_hold(m, task, HOLD_RELEASE)
+        set_timer(m, m.clock[0]["wake_timers"] + task, record["release_ns"])
+    else:
+        set_hold(m, task, READY)
     if state["overrun_action"] == OVERRUN_THROTTLE:
         open_server(m, task)
     if processor["rescaled"] == 1:
@@ -228,7 +232,7 @@ def end_head_job(m, task, status):
     if state["overrun_action"] == OVERRUN_THROTTLE:
         state["credit_ns"] = state["enforce_ns"] - m.jobs[job]["executed_ns"]
     if state["hold"] & (HOLD_RELEASE | HOLD_SUSPENDED):
-        m.timers[m.clock[0]["wake_timers"] + task] = NEVER_NS
+        set_timer(m, m.clock[0]["wake_timers"] + task, NEVER_NS)
     m.clock[0]["active_jobs"] -= 1
     following = m.jobs[job]["next_job"]
     while following != NONE and m.jobs[following]["status"] != UNFINISHED:
@@ -237,7 +241,7 @@ def end_head_job(m, task, status):
         watch_deadline(m, task, following)
     if following == NONE:
         state["head_job"] = NONE
-        state["hold"] = HOLD_NO_JOB
+        set_hold(m, task, HOLD_NO_JOB)
         mark(m, state["processor"])
     else:
         take_turn(m, task, following)

@@ -24,14 +24,16 @@ from rt_sched.kernels.codes import (
 )
 from rt_sched.kernels.compiled import routine
 from rt_sched.kernels.cores import close_slice, leave_core
+from rt_sched.kernels.ready import set_hold
+from rt_sched.kernels.timers import set_timer
 from rt_sched.kernels.trail import mark, note_head
 
 
 @routine
 def update_keys(m):
     """Effective keys from scratch: own key, ceilings of what is held, keys of all that wait for it, transitively."""
-    for task in range(len(m.tasks)):
-        state = m.tasks[task]
+    for place in range(m.clock[0]["first_locker"], m.clock[0]["last_locker"]):
+        state = m.tasks[m.links[place]]
         if state["key_ns"] != state["base_key_ns"]:
             state["key_ns"] = state["base_key_ns"]
             mark(m, state["processor"])
@@ -50,8 +52,8 @@ def update_keys(m):
     changed = True
     while changed:
         changed = False
-        for task in range(len(m.tasks)):
-            state = m.tasks[task]
+        for place in range(m.clock[0]["first_locker"], m.clock[0]["last_locker"]):
+            state = m.tasks[m.links[place]]
             if state["waits_for"] != NONE and m.resources[state["waits_for"]]["protocol"] == PRIORITY_INHERITANCE:
                 owner = m.tasks[m.resources[state["waits_for"]]["owner"]]
                 alike = m.processors[state["processor"]]["policy"] == m.processors[owner["processor"]]["policy"]
@@ -84,9 +86,9 @@ def request(m, task, resource):
     if spins:
         close_slice(m, state["core"])
         m.cores[state["core"]]["doing"] = SLICE_SPIN
-        m.timers[task] = NEVER_NS
+        set_timer(m, task, NEVER_NS)
     else:
-        state["hold"] |= HOLD_LOCK
+        set_hold(m, task, state["hold"] | HOLD_LOCK)
         leave_core(m, state["core"])
         update_keys(m)
     return False
@@ -98,7 +100,8 @@ def _best_waiter(m, resource):
     in_order = m.resources[resource]["protocol"] == MSRP
     best = len(m.tasks)
     best_key, best_request = NEVER_NS, NEVER_NS
-    for task in range(len(m.tasks)):
+    for place in range(m.clock[0]["first_locker"], m.clock[0]["last_locker"]):
+        task = m.links[place]
         state = m.tasks[task]
         if state["waits_for"] == resource:
             key, request_order = state["key_ns"], state["request"]
@@ -135,10 +138,10 @@ def _grant(m, task, resource):
     state["waits_for"] = NONE
     note_head(m, EVENT_LOCK, task, resource)
     if lock["protocol"] == MSRP:
-        m.timers[task] = m.clock[0]["now_ns"]
+        set_timer(m, task, m.clock[0]["now_ns"])
         m.clock[0]["spins_ended"] += 1
     else:
-        state["hold"] &= ~HOLD_LOCK
+        set_hold(m, task, state["hold"] & ~HOLD_LOCK)
         mark(m, state["processor"])
 
 

@@ -11,7 +11,6 @@ from rt_sched.kernels.codes import (
     ADVANCED,
     ENDED,
     FULL,
-    NEVER_NS,
     NONE,
     REACHED,
 )
@@ -20,26 +19,17 @@ from rt_sched.kernels.cores import leave_core
 from rt_sched.kernels.dispatch import dispatch
 from rt_sched.kernels.phases import arrivals, completions, deliveries, expiries, take_up_late_checks
 from rt_sched.kernels.tables import Machine
-
-
-@part
-def _earliest(timers, first, last):
-    """The least of timers[first:last], NEVER_NS when there are none; a loop that the compiler vectorises."""
-    earliest_ns = NEVER_NS
-    for timer in range(first, last):
-        earliest_ns = min(earliest_ns, timers[timer])
-    return earliest_ns
+from rt_sched.kernels.timers import earliest
 
 
 @part
 def _next_instant(m):
     """The next time at which anything happens, NEVER_NS when nothing does."""
     clock = m.clock[0]
-    count = len(m.tasks)
-    clock["progress_min_ns"] = _earliest(m.timers, 0, count)
-    clock["deadline_min_ns"] = _earliest(m.timers, count, 2 * count)
-    clock["arrival_min_ns"] = _earliest(m.timers, 2 * count, 3 * count)
-    clock["rest_min_ns"] = _earliest(m.timers, 3 * count, len(m.timers))
+    clock["progress_min_ns"] = earliest(m, 0, clock["deadline_timers"])
+    clock["deadline_min_ns"] = earliest(m, clock["deadline_timers"], clock["arrival_timers"])
+    clock["arrival_min_ns"] = earliest(m, clock["arrival_timers"], clock["rest_timers"])
+    clock["rest_min_ns"] = earliest(m, clock["rest_timers"], clock["last_timer"])
     instant_ns = min(clock["progress_min_ns"], clock["deadline_min_ns"])
     instant_ns = min(instant_ns, clock["arrival_min_ns"], clock["rest_min_ns"])
     if clock["late_checks"] > 0:
@@ -102,6 +92,7 @@ def _entry(sources):
     def advance(
         clock,
         timers,
+        soonest,
         processors,
         cores,
         tasks,
@@ -138,6 +129,7 @@ def _entry(sources):
         m = Machine(
             clock,
             timers,
+            soonest,
             processors,
             cores,
             tasks,

@@ -25,6 +25,7 @@ from rt_sched.kernels.codes import (
 )
 from rt_sched.kernels.compiled import as_routine, part, routine
 from rt_sched.kernels.jobs import arrive, arrive_rarely, capture_of, open_inputs, pop_message
+from rt_sched.kernels.timers import next_due, set_timer
 from rt_sched.kernels.trail import drop, note
 
 
@@ -48,7 +49,7 @@ def deliver(m, edge, message):
         state["count"] += 1
     state["register"] = message
     if state["role"] != READ:
-        m.tasks[state["target"]]["delivered"] = 1
+        set_timer(m, m.clock[0]["message_timers"] + state["target"], m.clock[0]["now_ns"])
         m.clock[0]["deliveries"] += 1
 
 
@@ -101,7 +102,7 @@ def _send(m, edge, message):
     lane["busy_until_ns"] = transfer["end_ns"]
     if lane["next"] == NONE:
         lane["next"] = index
-        m.timers[clock["lane_timers"] + m.edges[edge]["lane"]] = transfer["visible_ns"]
+        set_timer(m, clock["lane_timers"] + m.edges[edge]["lane"], transfer["visible_ns"])
     else:
         m.transfers[lane["newest"]]["next"] = index
     lane["newest"] = index
@@ -118,7 +119,7 @@ def deliver_transfers(m):
             transfer = m.transfers[lane["next"]]
             transfer["delivered_ns"] = clock["now_ns"]
             lane["next"] = transfer["next"]
-            m.timers[timer] = NEVER_NS if lane["next"] == NONE else m.transfers[lane["next"]]["visible_ns"]
+            set_timer(m, timer, NEVER_NS if lane["next"] == NONE else m.transfers[lane["next"]]["visible_ns"])
             deliver_rarely(m, transfer["edge"], transfer["message"])
 
 
@@ -126,19 +127,21 @@ def deliver_transfers(m):
 def publish_let(m):
     """Phase 3: outputs whose LET instant is now, by task; a job that has not completed publishes nothing."""
     clock = m.clock[0]
-    for task in range(len(m.tasks)):
+    first = clock["let_timers"]
+    timer = next_due(m, first, first + len(m.tasks))
+    while timer < first + len(m.tasks):
+        task = timer - first
         state = m.tasks[task]
-        timer = clock["let_timers"] + task
-        while m.timers[timer] == clock["now_ns"]:
-            job = state["let_job"]
-            following = m.jobs[job]["next_job"]
-            state["let_job"] = following
-            m.timers[timer] = NEVER_NS if following == NONE else m.jobs[following]["deadline_ns"]
-            if m.jobs[job]["status"] == COMPLETED:
-                note(m, EVENT_LET_PUBLISH, state["processor"], task, job, NONE)
-                publish_rarely(m, state["first_output"], state["last_output"], job)
-            elif m.jobs[job]["status"] != LOST:
-                note(m, EVENT_LET_UNFINISHED, state["processor"], task, job, NONE)
+        job = state["let_job"]
+        following = m.jobs[job]["next_job"]
+        state["let_job"] = following
+        set_timer(m, timer, NEVER_NS if following == NONE else m.jobs[following]["deadline_ns"])
+        if m.jobs[job]["status"] == COMPLETED:
+            note(m, EVENT_LET_PUBLISH, state["processor"], task, job, NONE)
+            publish_rarely(m, state["first_output"], state["last_output"], job)
+        elif m.jobs[job]["status"] != LOST:
+            note(m, EVENT_LET_UNFINISHED, state["processor"], task, job, NONE)
+        timer = next_due(m, timer, first + len(m.tasks))
 
 
 @part
@@ -149,7 +152,7 @@ def activate(m, task):
         if slot == _NO_JOB:
             break
         arrive(m, task, slot, capture_ns)
-    m.tasks[task]["delivered"] = 0
+    set_timer(m, m.clock[0]["message_timers"] + task, NEVER_NS)
 
 
 activate_rarely = as_routine(activate)

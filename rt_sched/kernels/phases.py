@@ -47,7 +47,9 @@ from rt_sched.kernels.messages import (
     publish_let,
 )
 from rt_sched.kernels.program import go_on, run_steps
+from rt_sched.kernels.ready import set_hold
 from rt_sched.kernels.spans import end_entries
+from rt_sched.kernels.timers import next_due, set_timer
 from rt_sched.kernels.trail import emit, emit_job, mark, note_head
 
 
@@ -59,8 +61,15 @@ def take_up_late_checks(m):
         if m.tasks[task]["check"] == CHECK_LATE:
             if executes(m, task):
                 settle(m, task)
-            m.tasks[task]["check"] = 1
-            m.clock[0]["checks"] += 1
+            _check_now(m, task)
+
+
+@part
+def _check_now(m, task):
+    """Have phase 4 look at the budgets of `task`."""
+    m.tasks[task]["check"] = 1
+    m.clock[0]["checks"] += 1
+    set_timer(m, m.clock[0]["check_timers"] + task, m.clock[0]["now_ns"])
 
 
 @part
@@ -69,9 +78,10 @@ def completions(m):
     clock = m.clock[0]
     while True:
         clock["spins_ended"] = 0
-        for task in range(len(m.tasks)):
-            if m.timers[task] == clock["now_ns"]:
-                _reach(m, task)
+        task = next_due(m, 0, len(m.tasks))
+        while task < len(m.tasks):
+            _reach(m, task)
+            task = next_due(m, task + 1, len(m.tasks))
         if clock["spins_ended"] == 0:
             return
 
@@ -102,7 +112,7 @@ def _pass(m, task):
     """The executing job of `task` has reached a step or a budget, and has work left."""
     state = m.tasks[task]
     job = state["head_job"]
-    m.timers[task] = NEVER_NS
+    set_timer(m, task, NEVER_NS)
     run_steps(m, task)
     if state["head_job"] == job:
         if executes(m, task):
@@ -114,10 +124,9 @@ def _pass(m, task):
 def _leave_limits_to_phase_4(m, task):
     """Have the budgets of a job that made progress checked."""
     if m.tasks[task]["first_limit_ns"] != NEVER_NS:
-        m.tasks[task]["check"] = 1
-        m.clock[0]["checks"] += 1
+        _check_now(m, task)
         if m.timers[task] == m.clock[0]["now_ns"]:
-            m.timers[task] = NEVER_NS
+            set_timer(m, task, NEVER_NS)
 
 
 @part
@@ -151,19 +160,24 @@ def expiries(m):
     if clock["checks"] > 0:
         _check_all_budgets(m)
     if clock["deadline_min_ns"] == clock["now_ns"]:
-        count = len(m.tasks)
-        for task in range(count):
-            while m.timers[count + task] == clock["now_ns"]:
-                _miss_deadline(m, task)
+        first = clock["deadline_timers"]
+        timer = next_due(m, first, first + len(m.tasks))
+        while timer < first + len(m.tasks):
+            _miss_deadline(m, timer - first)
+            timer = next_due(m, timer, first + len(m.tasks))
 
 
 @routine
 def _check_all_budgets(m):
     """Budgets of every job that made progress at this instant."""
     m.clock[0]["checks"] = 0
-    for task in range(len(m.tasks)):
-        if m.tasks[task]["check"] == 1:
-            check_budgets(m, task)
+    first = m.clock[0]["check_timers"]
+    timer = next_due(m, first, first + len(m.tasks))
+    while timer < first + len(m.tasks):
+        set_timer(m, timer, NEVER_NS)
+        if m.tasks[timer - first]["check"] == 1:
+            check_budgets(m, timer - first)
+        timer = next_due(m, timer + 1, first + len(m.tasks))
 
 
 @routine
@@ -191,16 +205,20 @@ def arrivals(m):
     if clock["extras"] > 0:
         _arrivals_with_extras(m)
     elif clock["arrival_min_ns"] == clock["now_ns"]:
-        for task in range(count):
-            while m.timers[2 * count + task] == clock["now_ns"]:
-                open_inputs(m)
-                arrive(m, task, NONE, clock["now_ns"])
-                _set_next_arrival(m, task)
+        first = clock["arrival_timers"]
+        timer = next_due(m, first, first + count)
+        while timer < first + count:
+            open_inputs(m)
+            arrive(m, timer - first, NONE, clock["now_ns"])
+            _set_next_arrival(m, timer - first)
+            timer = next_due(m, timer, first + count)
     if clock["deliveries"] > 0:
         clock["deliveries"] = 0
-        for task in range(count):
-            if m.tasks[task]["delivered"] == 1:
-                activate(m, task)
+        first = clock["message_timers"]
+        timer = next_due(m, first, first + count)
+        while timer < first + count:
+            activate(m, timer - first)
+            timer = next_due(m, timer + 1, first + count)
     if clock["rest_min_ns"] == clock["now_ns"] and clock["wake_timers"] != NONE:
         _wake_jobs(m)
 
@@ -217,7 +235,7 @@ def _arrivals_with_extras(m):
     clock["extras"] = 0
     for task in range(count):
         state = m.tasks[task]
-        while m.timers[2 * count + task] == clock["now_ns"]:
+        while m.timers[clock["arrival_timers"] + task] == clock["now_ns"]:
             open_inputs(m)
             arrive_rarely(m, task, NONE, clock["now_ns"])
             _set_next_arrival(m, task)
@@ -230,7 +248,7 @@ def _arrivals_with_extras(m):
     for task in range(count):
         state = m.tasks[task]
         number = state["next_number"]
-        if state["delivered"] == 1:
+        if clock["message_timers"] != NONE and m.timers[clock["message_timers"] + task] == clock["now_ns"]:
             activate_rarely(m, task)
         if state["extra"] == 1:
             state["extra"] = 0
@@ -242,35 +260,38 @@ def _arrivals_with_extras(m):
 def _set_next_arrival(m, task):
     """When the next job of a timed task arrives, after one that arrived now."""
     state = m.tasks[task]
-    timer = 2 * len(m.tasks) + task
+    timer = m.clock[0]["arrival_timers"] + task
     if state["period_ns"] == 0:
         state["next_explicit"] += 1
-        m.timers[timer] = NEVER_NS
+        set_timer(m, timer, NEVER_NS)
         if state["next_explicit"] < state["explicit_arrivals"]:
-            m.timers[timer] = m.explicit[state["first_arrival"] + state["next_explicit"]]
+            set_timer(m, timer, m.explicit[state["first_arrival"] + state["next_explicit"]])
         return
-    m.timers[timer] += state["period_ns"]
+    next_ns = m.timers[timer] + state["period_ns"]
     state["carry"] += state["period_rest"]
     if state["carry"] >= state["rate_numerator"]:
         state["carry"] -= state["rate_numerator"]
-        m.timers[timer] += 1
+        next_ns += 1
     if state["extra_ns"] > 0:
         bits = draw(m.clock[0]["seed"], task, state["next_number"], PURPOSE_SEPARATION)
-        m.timers[timer] += uniform(state["extra_ns"], bits)
+        next_ns += uniform(state["extra_ns"], bits)
+    set_timer(m, timer, next_ns)
 
 
 @routine
 def _wake_jobs(m):
     """Jobs that are released, or whose suspension ends, now."""
     clock = m.clock[0]
-    for task in range(len(m.tasks)):
-        timer = clock["wake_timers"] + task
-        if m.timers[timer] == clock["now_ns"]:
-            m.timers[timer] = NEVER_NS
-            state = m.tasks[task]
-            if state["hold"] & HOLD_SUSPENDED:
-                note_head(m, EVENT_WAKE, task, NONE)
-            else:
-                emit_job(m, EVENT_RELEASE, state["head_job"])
-            state["hold"] &= ~(HOLD_RELEASE | HOLD_SUSPENDED)
-            mark(m, state["processor"])
+    first = clock["wake_timers"]
+    timer = next_due(m, first, first + len(m.tasks))
+    while timer < first + len(m.tasks):
+        task = timer - first
+        set_timer(m, timer, NEVER_NS)
+        state = m.tasks[task]
+        if state["hold"] & HOLD_SUSPENDED:
+            note_head(m, EVENT_WAKE, task, NONE)
+        else:
+            emit_job(m, EVENT_RELEASE, state["head_job"])
+        set_hold(m, task, state["hold"] & ~(HOLD_RELEASE | HOLD_SUSPENDED))
+        mark(m, state["processor"])
+        timer = next_due(m, timer + 1, first + len(m.tasks))

@@ -20,6 +20,8 @@ from rt_sched.kernels.cores import arm, close_slice, executes, leave_core
 from rt_sched.kernels.draw import PURPOSE_SUSPENSION, draw, uniform
 from rt_sched.kernels.jobs import abort_head
 from rt_sched.kernels.locks import request, unlock
+from rt_sched.kernels.ready import set_hold
+from rt_sched.kernels.timers import set_timer
 from rt_sched.kernels.trail import mark, note_head
 
 
@@ -41,7 +43,7 @@ def begin_executing(m, task):
 def go_on(m, task):
     """A switch cost or spin of the job of `task` is over."""
     close_slice(m, m.tasks[task]["core"])
-    m.timers[task] = NEVER_NS
+    set_timer(m, task, NEVER_NS)
     mark(m, m.tasks[task]["processor"])
     begin_executing(m, task)
 
@@ -85,8 +87,8 @@ def _suspend(m, task, step):
     length_ns = step["min_ns"] + uniform(step["max_ns"] - step["min_ns"], bits)
     if length_ns == 0:
         return False
-    state["hold"] |= HOLD_SUSPENDED
-    m.timers[m.clock[0]["wake_timers"] + task] = m.clock[0]["now_ns"] + length_ns
+    set_hold(m, task, state["hold"] | HOLD_SUSPENDED)
+    set_timer(m, m.clock[0]["wake_timers"] + task, m.clock[0]["now_ns"] + length_ns)
     note_head(m, EVENT_SUSPEND, task, length_ns)
     leave_core(m, state["core"])
     return True

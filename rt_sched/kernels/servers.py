@@ -17,6 +17,7 @@ from rt_sched.kernels.codes import (
 )
 from rt_sched.kernels.compiled import routine
 from rt_sched.kernels.cores import leave_core
+from rt_sched.kernels.ready import set_hold
 from rt_sched.kernels.trail import mark, note_head
 
 
@@ -66,12 +67,12 @@ def replenish(m, task):
         state["enforce_ns"] += paid * budget_ns
         if paid < missing:
             if state["hold"] & HOLD_BUDGET == 0:
-                state["hold"] |= HOLD_BUDGET
+                set_hold(m, task, state["hold"] | HOLD_BUDGET)
                 note_head(m, EVENT_THROTTLE, task, NONE)
                 if state["hold"] & HOLD_ON_CORE:
                     leave_core(m, state["core"])
         else:
-            state["hold"] &= ~HOLD_BUDGET
+            set_hold(m, task, state["hold"] & ~HOLD_BUDGET)
             state["limit_ns"] = min(state["limit_ns"], state["enforce_ns"])
             note_head(m, EVENT_REPLENISH, task, state["server_ns"])
     mark(m, state["processor"])

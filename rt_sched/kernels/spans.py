@@ -15,6 +15,7 @@ from rt_sched.kernels.codes import (
 )
 from rt_sched.kernels.compiled import routine
 from rt_sched.kernels.cores import leave_core
+from rt_sched.kernels.timers import set_timer
 from rt_sched.kernels.trail import emit_job, mark, note
 
 
@@ -39,7 +40,7 @@ def end_entries(m):
             state["span_open"] = 0
             end_entry(m, processor)
             _next_span(m, processor)
-            m.timers[state["span_timer"]] = state["cycle_start_ns"] + m.spans[state["span"]]["start_ns"]
+            set_timer(m, state["span_timer"], state["cycle_start_ns"] + m.spans[state["span"]]["start_ns"])
 
 
 @routine
@@ -52,7 +53,7 @@ def begin_spans(m):
                 _begin_entry(m, processor)
             elif state["span_open"] == 1 and state["usable"] == 0:
                 state["usable"] = 1
-                m.timers[state["span_timer"]] = state["cycle_start_ns"] + m.spans[state["span"]]["end_ns"]
+                set_timer(m, state["span_timer"], state["cycle_start_ns"] + m.spans[state["span"]]["end_ns"])
             else:
                 _begin_slice(m, processor)
             mark(m, processor)
@@ -76,7 +77,7 @@ def _begin_slice(m, processor):
     note(m, EVENT_SLICE, processor, NONE, NONE, state["span"] - state["first_span"])
     state["usable"] = span["switch_ns"] == 0
     due_ns = span["end_ns"] if state["usable"] == 1 else span["start_ns"] + span["switch_ns"]
-    m.timers[state["span_timer"]] = state["cycle_start_ns"] + due_ns
+    set_timer(m, state["span_timer"], state["cycle_start_ns"] + due_ns)
 
 
 @routine
@@ -87,4 +88,4 @@ def _begin_entry(m, processor):
     state["span_open"] = 1
     state["entry_job"] = m.tasks[task]["head_job"] if m.tasks[task]["hold"] == 0 else NONE
     note(m, EVENT_ENTRY, processor, task, state["entry_job"], state["span"] - state["first_span"])
-    m.timers[state["span_timer"]] = state["cycle_start_ns"] + span["end_ns"]
+    set_timer(m, state["span_timer"], state["cycle_start_ns"] + span["end_ns"])

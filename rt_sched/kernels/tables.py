@@ -20,8 +20,10 @@ def _record(*names: str) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64) for name in names])
 
 
-#: `..._timers`: where the sections of `Machine.timers` begin; those of progress, deadlines and arrivals have one timer
-#: per task and begin at 0, n, 2 n. `burst`: most jobs of a task that arrive together. `log_room`: most rows of the log
+#: `..._timers`: where the sections of `Machine.timers` begin, NONE for one that is not needed; that of progress begins
+#: at 0, `rest_timers` is the first behind those of arrivals, and at `last_timer` end those that may be due at a later
+#: instant. Of tasks there is one timer each in a section. `first_locker`, `last_locker`: range in `links` of the tasks
+#: that lock resources. `burst`: most jobs of a task that arrive together. `log_room`: most rows of the log
 #: that one instant needs beside those of its new jobs. `..._min_ns`: earliest timer of a section at this instant.
 #: `checks`, `spins_ended`, `deliveries`, `pending`: how many tasks have budgets to look at, spinning jobs have got
 #: their lock, messages may activate jobs, and processors are to be dispatched. `late_checks`: how many tasks have
@@ -31,10 +33,18 @@ CLOCK = np.dtype(
         ("horizon_ns", np.int64),
         ("seed", np.uint64),
         ("record_events", np.int64),
+        ("deadline_timers", np.int64),
+        ("arrival_timers", np.int64),
+        ("rest_timers", np.int64),
+        ("last_timer", np.int64),
+        ("message_timers", np.int64),
+        ("check_timers", np.int64),
         ("wake_timers", np.int64),
         ("let_timers", np.int64),
         ("lane_timers", np.int64),
         ("span_timers", np.int64),
+        ("first_locker", np.int64),
+        ("last_locker", np.int64),
         ("burst", np.int64),
         ("log_room", np.int64),
         # state
@@ -77,6 +87,7 @@ CLOCK = np.dtype(
 #: `usable`: whether the switch cost of the slice is paid; `entry_job`: whose table entry this is.
 #: `khz`, `rescaled`: present frequency, and whether it ever changed.
 #: `ceiling_ns`: least relative deadline of the users of locked ceiling resources under EDF. `high`: in HI mode.
+#: `first_ready`: one of the tasks that wait for a core, which are linked by `ready_before` and `ready_behind`.
 #: `queued`: whether it stands in the list of processors to dispatch, whose i-th member is `pending` of row i.
 PROCESSOR = _record(
     "policy",
@@ -95,6 +106,7 @@ PROCESSOR = _record(
     "span_timer",
     "special",
     # state
+    "first_ready",
     "khz",
     "rescaled",
     "ceiling_ns",
@@ -159,7 +171,8 @@ TASK = _record(
     "enforced",
     "in_slice",
     "check",
-    "delivered",
+    "ready_before",
+    "ready_behind",
     "active",
     "suppress_next",
     "degrade_next",
@@ -276,15 +289,16 @@ class Machine(NamedTuple):
 
     Shapes: clock[1]; processors, cores, tasks, edges, sensors, steps, spans, resources, lanes, samples, changes: one
     record each (samples by arrival, sensor, number; changes by time, kind, target); timers int64[*]: the instants at
-    which something is due, in the sections that CLOCK names; links int64[*]: index lists; declarations: records of TASK
-    whose static fields a task gets when it changes; quantiles int64[n_tasks + n_declarations, 33]: demand profiles,
-    ascending, of the tasks as they are now, then those of the declarations; explicit int64[*]; rings int64[sum of
-    depths]; jobs, slices, drops, transfers, log, events: growing tables with spare rows; inputs int64[len(jobs), max
-    slots]: message ids read by each job.
+    which something is due, in the sections that CLOCK names; soonest int64[*]: the least timer of every block; links
+    int64[*]: index lists; declarations: records of TASK whose static fields a task gets when it changes; quantiles
+    int64[n_tasks + n_declarations, 33]: demand profiles, ascending, of the tasks as they are now, then those of the
+    declarations; explicit int64[*]; rings int64[sum of depths]; jobs, slices, drops, transfers, log, events: growing
+    tables with spare rows; inputs int64[len(jobs), max slots]: message ids read by each job.
     """
 
     clock: npt.NDArray[np.void]
     timers: npt.NDArray[np.int64]
+    soonest: npt.NDArray[np.int64]
     processors: npt.NDArray[np.void]
     cores: npt.NDArray[np.void]
     tasks: npt.NDArray[np.void]
@@ -320,6 +334,7 @@ def empty_machine() -> Machine:
     return Machine(
         clock=np.zeros(1, CLOCK),
         timers=no_integers,
+        soonest=no_integers,
         processors=no_records(PROCESSOR),
         cores=no_records(CORE),
         tasks=no_records(TASK),

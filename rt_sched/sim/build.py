@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from rt_sched.kernels import codes, tables
 from rt_sched.kernels.tables import Machine
+from rt_sched.kernels.timers import BLOCK
 from rt_sched.lowering.machine_input import (
     MachineInput,
     OverrunAction,
@@ -37,15 +38,20 @@ def build_machine(given: MachineInput, order: Int64s, rows: int) -> Machine:
     tasks = _tasks(given, links, steps, explicit, timers)
     declarations = _declarations(given, steps, explicit)
     changes = planned_changes(given)
+    processors = _processors(given, links, spans, timers)
+    sensors = _sensors(given, links)
+    clock = _clock(given, timers, len(steps.flat), len(changes))
+    clock["first_locker"], clock["last_locker"] = links.add(_lockers(given))
     return Machine(
-        clock=_clock(given, timers, len(steps.flat), len(changes)),
+        clock=clock,
         timers=timers.values,
-        processors=_processors(given, links, spans, timers),
+        soonest=timers.soonest(),
+        processors=processors,
         cores=_cores(given),
         tasks=tasks,
         declarations=declarations,
         edges=_edges(given, slots),
-        sensors=_sensors(given, links),
+        sensors=sensors,
         steps=np.array(steps.flat, tables.STEP) if steps.flat else np.zeros(0, tables.STEP),
         spans=spans,
         resources=_resources(given),
@@ -88,31 +94,53 @@ def _grouped(owners: Sequence[int | None], count: int) -> list[list[int]]:
 
 
 class _Timers:
-    """The sections of the timers: progress, deadlines, arrivals of tasks, then those that only some machines need."""
+    """The sections of the timers: progress, deadlines, arrivals of tasks, then those that only some machines need.
+
+    What is due between two instants comes before what is only ever due at the present one.
+    """
 
     def __init__(self, given: MachineInput) -> None:
         count = len(given.tasks)
-        self._size = 3 * count
-        waits = any(task.jitter_ns or task.explicit_jitters_ns or task.suspensions for task in given.tasks)
-        self.arrivals = 2 * count
+        rows = (*given.tasks, *(change.row for change in given.task_changes))
+        waits = any(task.jitter_ns or task.explicit_jitters_ns or task.suspensions for task in rows)
+        budgets = any(task.budget_ns is not None or task.low_budget_ns is not None for task in rows)
+        cyclic = [number for number, p in enumerate(given.processors) if p.slices or p.table]
+        self._size = 0
+        self.deadlines, self.arrivals, self.rest = (self._after(count) for _ in range(3))
         self.wake = self._section(count if waits else 0)
         self.let = self._section(count if any(task.let for task in given.tasks) else 0)
         self.lanes = self._section(len(given.links))
-        cyclic = [number for number, p in enumerate(given.processors) if p.slices or p.table]
         self.spans = self._section(len(cyclic))
+        self.last = self._size
+        self.messages = self._section(count if given.edges else 0)
+        self.checks = self._section(count if budgets else 0)
         self.span_of = {number: self.spans + place for place, number in enumerate(cyclic)}
         self.values = np.full(self._size, codes.NEVER_NS, np.int64)
 
+    def _after(self, size: int) -> int:
+        """Where the next section begins when this one has so many timers: at a multiple of the block size."""
+        self._size += -(-size // BLOCK) * BLOCK
+        return self._size
+
     def _section(self, size: int) -> int:
+        """Where a section begins; NONE when it is not needed."""
         first = self._size
-        self._size += size
+        self._after(size)
         return first if size else int(codes.NONE)
+
+    def soonest(self) -> Int64s:
+        """The least of every block."""
+        least: Int64s = self.values.reshape(-1, BLOCK).min(axis=1, initial=codes.NEVER_NS)
+        return least
 
 
 def _clock(given: MachineInput, timers: _Timers, steps: int, changes: int) -> npt.NDArray[np.void]:
     clock = np.zeros(1, tables.CLOCK)
     clock["horizon_ns"] = given.horizon_ns
     clock["seed"] = np.uint64(given.seed)
+    clock["deadline_timers"], clock["arrival_timers"] = timers.deadlines, timers.arrivals
+    clock["rest_timers"], clock["last_timer"] = timers.rest, timers.last
+    clock["message_timers"], clock["check_timers"] = timers.messages, timers.checks
     clock["wake_timers"], clock["let_timers"] = timers.wake, timers.let
     clock["lane_timers"], clock["span_timers"] = timers.lanes, timers.spans
     clock["burst"] = max((_burst(task) for task in given.tasks), default=1) + bool(given.extra_arrivals)
@@ -152,7 +180,7 @@ def _processors(
             processor.policy == Policy.EDF and index in ceilings
         )
         row["ceiling_ns"] = codes.NEVER_NS
-        row["entry_job"] = codes.NONE
+        row["entry_job"] = row["first_ready"] = codes.NONE
         row["span_timer"] = timers.span_of.get(index, codes.NONE)
         row["first_span"] = row["span"] = filled
         row["cycle_ns"] = processor.cycle_ns
@@ -215,6 +243,7 @@ def _tasks(
         for name in ("head_job", "tail_job", "deadline_job", "let_job", "core", "waits_for", "last_arrival_ns"):
             row[name] = codes.NONE
         row["hold"] = codes.HOLD_NO_JOB
+        row["ready_before"] = row["ready_behind"] = codes.NONE
     return table
 
 
@@ -301,6 +330,12 @@ def _users(given: MachineInput, resource: int) -> list[int]:
         for number, task in enumerate(given.tasks)
         if any(section.resource == resource for section in task.sections)
     ]
+
+
+def _lockers(given: MachineInput) -> list[int]:
+    """The tasks that lock resources, on whatever processor they are."""
+    changed = {change.task for change in given.task_changes if change.row.sections}
+    return [number for number, task in enumerate(given.tasks) if task.sections or number in changed]
 
 
 def _resources(given: MachineInput) -> npt.NDArray[np.void]:
