@@ -81,6 +81,7 @@ def activate_again(s: State, task: int) -> None:
     each = [edge for edge in s.edges_into[task] if s.g.edges[edge].role == Role.EACH and s.newest[edge] != -1]
     if each:
         edge = max(each, key=lambda one: (capture_of(s, s.newest[one]), -one))
+        s.met["one of several done again"] += edge != each[0]
         bound = {edge: s.newest[edge]} if s.g.edges[edge].kind == EdgeKind.QUEUE else {}
         arrive(s, task, edge, bound, capture_of(s, s.newest[edge]))
         s.met["message done again"] += 1

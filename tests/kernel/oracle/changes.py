@@ -61,7 +61,7 @@ def lose(s: State, kind: FaultTarget, target: int) -> None:
         s.lost_sensors.add(target)
     else:
         s.lost_links.add(target)
-        s.link_free[target] = 0
+        s.link_free_before[target], s.link_free[target] = s.link_free[target], 0
         for transfer in s.transfers:
             transfer.lost = transfer.lost or transfer.link == target
         s.tell("LINK_LOST", value=target)
@@ -92,6 +92,7 @@ def declare_anew(s: State, task: int, number: int) -> None:
         s.met["moved to another policy"] += (
             s.g.processors[before.processor].policy != s.g.processors[change.row.processor].policy
         )
+        s.met["forgotten by a move"] += s.suppress_next[task] or s.degrade_next[task]
         for job in jobs:
             job.doomed = True
         for job in jobs:
@@ -152,5 +153,6 @@ def rescale(s: State, job: Job, old_khz: int) -> bool:
         job.points = [moved(point) for point in job.points]
     job.demand = moved(job.demand)
     s.met["rescaled"] += job.demand != before
+    s.met["rescaled as declared before"] += job.demand != before and s.row(job).memory_ns != s.rows[job.task].memory_ns
     s.met["rescaled inside a section"] += job.demand != before and bool(job.held)
     return job.demand != before

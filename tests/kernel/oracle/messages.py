@@ -35,6 +35,7 @@ def send(s: State, edge: int, link: int, message: int) -> None:
     end = start + ceil(Fraction(s.g.edges[edge].size_bytes * 10**9) / row.bytes_per_s)
     s.met["transfer"] += 1
     s.met["transfer waits"] += start > s.now
+    s.met["free as it has returned"] += link not in s.lost_links and s.link_free_before[link] > start
     if link in s.lost_links:
         start = end = -1
         s.met["transfer on a lost link"] += 1
@@ -48,6 +49,9 @@ def deliver_transfers(s: State) -> None:
         if link in s.lost_links:
             continue
         for transfer in s.transfers:
+            s.met["lost before a return"] += (
+                transfer.lost and transfer.link == link and transfer.end + row.latency_ns == s.now
+            )
             due = transfer.end + row.latency_ns == s.now and not transfer.lost
             if due and transfer.link == link:
                 transfer.delivered = s.now

@@ -187,6 +187,7 @@ class State:
         self.owed = [0 for _ in given.edges]
         self.transfers: list[Transfer] = []
         self.link_free = [0 for _ in given.links]
+        self.link_free_before = [0 for _ in given.links]
         self.link_of = [edge.link for edge in given.edges]
 
         processors = given.processors
