@@ -38,8 +38,9 @@ class SafetyConcept:
 
     `command_deadline_ns`: from capture stamp to command. `recovery_limit_ns`: within which the loss of a sensor or
     device must be handled. `heartbeat`: of all devices but that of the arbiter. `silence`: by kind of sensor,
-    `Silence()` for kinds that are not named. `decision_ns`: from the notice of a loss until the takeover for it is in force, the
-    look-up and the switch. `return_after_ns`: for how long what was lost must be back before the nominal placement is.
+    `Silence()` for kinds that are not named. `decision_ns`: from the notice of a loss until the takeover for it is in
+    force, the look-up and the switch. `return_after_ns`: for how long what was lost must be back before the nominal
+    placement is.
     """
 
     arbiter: str
