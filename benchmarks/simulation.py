@@ -251,7 +251,7 @@ def many_runs(runs: int) -> None:
     run_all(case, Questions(), 1, None, None, _Silent())
     before_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     wall, cpu = time.perf_counter(), time.process_time()
-    counts = run_all(case, Questions(), runs, None, None, _Silent())
+    counts = run_all(case, Questions(), runs, None, None, _Silent()).counts
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     after_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     jobs = sum(task.jobs for task in counts.tasks)

@@ -61,7 +61,7 @@ def _outcome(
     by_arbiter_ns = next(
         (at for at, one in judged if silent & set(one.stale_sensors) or _worse(one.state, state)), None
     )
-    answer = _answer(fault, detection)
+    answer = answer_to(fault, detection)
     run = next((one for one in takeovers if one.decision is answer), None)
     detected = [(by_arbiter_ns, "arbiter")] if by_arbiter_ns is not None else []
     if answer is not None:
@@ -87,7 +87,7 @@ def _outcome(
     }
 
 
-def _answer(fault: Fault, detection: Detection) -> Decision | None:
+def answer_to(fault: Fault, detection: Detection) -> Decision | None:
     """The decision that followed when the fault was noticed."""
     return next(
         (

@@ -64,10 +64,15 @@ def simulate(request: SimulateRequest, progress: Progress) -> dict[str, Any]:
     progress.step("analysing, and checking the beginning of the first run")
     beginning = look_at_beginning(case)
     progress.step("simulating")
-    counts = run_all(case, _questions(case, beginning), request.runs, request.threads, request.trace, progress)
-    evidence = evidence_of(case, counts, beginning)
+    simulated = run_all(case, _questions(case, beginning), request.runs, request.threads, request.trace, progress)
     return simulation_document(
-        case, counts, beginning, evidence, file=str(path), notes=[note] if note else [], wall_s=time.monotonic() - began
+        case,
+        simulated,
+        beginning,
+        evidence_of(case, simulated.counts, beginning),
+        file=str(path),
+        notes=[note] if note else [],
+        wall_s=time.monotonic() - began,
     )
 
 
@@ -106,4 +111,6 @@ def _questions(case: Case, beginning: Beginning) -> Questions:
         bounds_ns = (reaction, latency, data_age)
         chains.append(ChainQuestion(judged.chain.name, path, usual_ns, judged.until_ns, bounds_ns))
     bounds = [beginning.bounds.tasks.get(task.name, {}).get("bound_ns") for task in case.system.tasks]
-    return Questions(tuple(chains), tuple(bounds))
+    # A takeover changes the plan, so what the bounds are about ends with the first loss that one may answer.
+    until_ns = min((fault.time_ns for fault in case.faults), default=None) if case.plan.takeovers else None
+    return Questions(tuple(chains), tuple(bounds), until_ns)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rt_sched.app.bounds import RunBounds, run_bounds
 from rt_sched.app.check_trace import check_document
 from rt_sched.app.judged_chains import JudgedChain, judged_chains
 from rt_sched.app.simulate_runs import Case
+from rt_sched.app.takeover_runs import takeover_runs
 from rt_sched.sim import Simulation
 from rt_sched.trace.records import Trace
 from rt_sched.units import NS_PER_S
@@ -36,19 +37,22 @@ def look_at_beginning(case: Case) -> Beginning:
     per_second = sum(NS_PER_S / max(task.separation_ns, 1) for task in case.system.tasks)
     until_ns = min(case.horizon_ns, max(1, int(_JOBS / max(per_second, 1e-9) * NS_PER_S)))
     trace = traced(case, 0, until_ns)
-    chains, bounds = beside(case, trace)
+    chains, bounds = beside(case, 0, trace)
     return Beginning(until_ns, check_document(trace), chains, bounds)
 
 
 def traced(case: Case, run: int, until_ns: int) -> Trace:
     """Every record of a run until `until_ns`."""
-    simulation = Simulation(case.lowered(run, until_ns, with_samples=True))
+    simulation = Simulation(case.lowered(run, until_ns, case.detection(run), with_samples=True))
     simulation.run()
     return simulation.trace()
 
 
-def beside(case: Case, trace: Trace) -> tuple[Sequence[JudgedChain], RunBounds]:
-    """The chains of a trace, and the analysis beside it."""
+def beside(case: Case, run: int, trace: Trace) -> tuple[Sequence[JudgedChain], RunBounds]:
+    """The chains of a run's trace, and the analysis beside it."""
     sensors = {sensor.name for sensor in case.system.sensors}
     chains = judged_chains(case.system, trace, case.faults, sensors, ())
-    return chains, run_bounds(case.system, case.plan, trace, chains, ())
+    detection = case.detection(run)
+    came = [one for one in detection.decisions if (one.in_force_ns or one.noticed_ns) < trace.horizon_ns]
+    takeovers = takeover_runs(case.system, case.plan, trace, replace(detection, decisions=tuple(came)), sensors, ())
+    return chains, run_bounds(case.system, case.plan, trace, chains, (), takeovers)

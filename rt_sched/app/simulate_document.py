@@ -6,12 +6,14 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from rt_sched.app.fault_outcomes import answer_to
 from rt_sched.app.judged_chains import JudgedChain
 from rt_sched.app.run_status import LateJobs, Losses, run_status
 from rt_sched.app.simulate_beginning import Beginning
 from rt_sched.app.simulate_evidence import Evidence
-from rt_sched.app.simulate_runs import Case
+from rt_sched.app.simulate_runs import Case, Simulated
 from rt_sched.model import Task
+from rt_sched.runtime.detection import Detection
 from rt_sched.sim.statistics import ChainCounts, Counts, Distribution, TaskCounts
 from rt_sched.units import NS_PER_S
 
@@ -20,7 +22,7 @@ SIMULATION_SCHEMA = "rt-sched/simulation/1"
 
 def simulation_document(
     case: Case,
-    counts: Counts,
+    simulated: Simulated,
     beginning: Beginning,
     evidence: Evidence,
     *,
@@ -31,6 +33,7 @@ def simulation_document(
     """Everything that was counted in all runs, beside the bounds; times are those of single jobs, never averages of
     runs unless they say so.
     """
+    counts = simulated.counts
     chains = [_chain(case, judged, one, beginning) for judged, one in zip(beginning.chains, counts.chains, strict=True)]
     late = [one for task, row in zip(case.system.tasks, counts.tasks, strict=True) for one in _late(task, row)]
     status, reason = run_status(
@@ -63,10 +66,7 @@ def simulation_document(
         "topics": _topics(case, counts),
         "pes": _elements(case, counts),
         "arbiter": {"state_time_ns": {}, "decisions": {}},
-        "faults": [
-            {"fault": str(fault), "time_ns": fault.time_ns, "detected_after_ns": None, "recovered_after_ns": None}
-            for fault in case.faults
-        ],
+        "faults": _faults(case, simulated.detections),
         "bounds_exceeded": evidence.exceeded,
         "bounds_cover_until_ns": beginning.bounds.covered_until_ns,
         "checked": {
@@ -164,6 +164,35 @@ def _chain(case: Case, judged: JudgedChain, row: ChainCounts, beginning: Beginni
     document["open_reaction_ns"] = row.open_max_ns if row.outputs else None
     document["judged_until_ns"] = judged.until_ns
     return document
+
+
+def _faults(case: Case, detections: Sequence[Detection]) -> list[dict[str, Any]]:
+    """When each loss was noticed and answered, at the latest of all runs; None where it was not in some run.
+
+    Whether commands recover is told by replays, in which there are commands.
+    """
+    rows = []
+    for fault in case.faults:
+        answers = [answer_to(fault, detection) for detection in detections]
+        noticed = [None if one is None else one.noticed_ns - fault.time_ns for one in answers]
+        in_force = [None if one is None or one.in_force_ns is None else one.in_force_ns for one in answers]
+        switched = [None if at_ns is None else at_ns - fault.time_ns for at_ns in in_force]
+        rows.append(
+            {
+                "fault": str(fault),
+                "time_ns": fault.time_ns,
+                "until_ns": fault.until_ns,
+                "detected_after_ns": _latest(noticed),
+                "switched_after_ns": _latest(switched),
+                "recovered_after_ns": None,
+            }
+        )
+    return rows
+
+
+def _latest(times: Sequence[int | None]) -> int | None:
+    known = [time_ns for time_ns in times if time_ns is not None]
+    return max(known) if known and len(known) == len(times) else None
 
 
 def _topics(case: Case, counts: Counts) -> list[dict[str, Any]]:

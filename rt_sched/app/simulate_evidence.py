@@ -38,7 +38,7 @@ def evidence_of(case: Case, counts: Counts, beginning: Beginning) -> Evidence:
     per_second = sum(NS_PER_S / max(task.separation_ns, 1) for task in case.system.tasks)
     if until_ns / NS_PER_S * per_second > _MOST_JOBS:
         return Evidence(exceeded, f"{_words(first)}; too far into the run to look at what it assumes", None)
-    _, bounds = beside(case, traced(case, first["run"], until_ns))
+    _, bounds = beside(case, first["run"], traced(case, first["run"], until_ns))
     broken = tripped(bounds)
     return Evidence(exceeded, None if broken else violated(bounds) or _words(first), broken)
 

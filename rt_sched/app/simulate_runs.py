@@ -12,20 +12,25 @@ from pathlib import Path
 
 import numpy as np
 
+from rt_sched.analysis.faults.takeover_detection import concept_of
 from rt_sched.app.replay import Progress
 from rt_sched.app.simulate_trace import open_trace
 from rt_sched.kernels.bulk.tables import Bulk
-from rt_sched.lowering import Execution, lower, nominal_samples
+from rt_sched.lowering import Execution, lower
 from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.model import Fault, Plan, System
+from rt_sched.runtime.detection import NOTHING_LOST, Detection, detect
 from rt_sched.sim.bulk import BulkSimulation
 from rt_sched.sim.bulk_tables import Questions
-from rt_sched.sim.sample_feeds import NominalSamples
+from rt_sched.sim.sample_feeds import NominalSamples, drawn_samples
 from rt_sched.sim.statistics import Counts, counted
 from rt_sched.trace.records import SampleTable
+from rt_sched.units import NS_PER_S
 
 #: How often the progress is told, in seconds.
 _PAUSE_S = 0.2
+#: For how long after the last fault, or its end, what is lost or back is looked for.
+_WATCHED_NS = 5 * NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +48,25 @@ class Case:
         """The seed of a run; draws depend on it and on nothing that came before."""
         return (self.first_seed + run) % 2**64
 
-    def lowered(self, run: int, horizon_ns: int, *, with_samples: bool = False) -> MachineInput:
-        """The machine's input for one run until `horizon_ns`, with the samples of its sensors or without."""
-        samples = nominal_samples(self.system, horizon_ns, self.seed(run)) if with_samples else _no_samples()
+    def detection(self, run: int) -> Detection:
+        """When the losses of a run are noticed, and which takeovers of the plan answer them."""
+        if not self.faults or not self.plan.takeovers:
+            return NOTHING_LOST
+        last_ns = max(max(fault.time_ns, fault.until_ns or 0) for fault in self.faults)
+        until_ns = min(self.horizon_ns, last_ns + _WATCHED_NS + concept_of(self.system).return_after_ns)
+        samples = drawn_samples(self.system.sensors, until_ns, self.seed(run))
+        sensors = {sensor.name for sensor in self.system.sensors}
+        return detect(self.system, self.plan, samples, self.faults, sensors, until_ns)
+
+    def lowered(self, run: int, horizon_ns: int, detection: Detection, *, with_samples: bool = False) -> MachineInput:
+        """The machine's input for one run until `horizon_ns`, with the samples of its sensors or without.
+
+        `detection`: that of the run.
+        """
+        none = np.zeros(0, np.int64)
+        samples = SampleTable(none.astype(np.int32), none, none, none, none.astype(np.int8))
+        if with_samples:
+            samples = drawn_samples(self.system.sensors, horizon_ns, self.seed(run))
         return lower(
             self.system,
             self.plan,
@@ -54,17 +75,14 @@ class Case:
             seed=self.seed(run),
             execution=self.execution,
             faults=[fault for fault in self.faults if fault.time_ns < horizon_ns],
+            plan_changes=[one for one in detection.plan_changes if one.time_ns < horizon_ns],
         )
 
     @property
-    def clocks_differ(self) -> bool:
-        """Whether clocks of devices are off by another amount in every run."""
-        return any(device.clock.sync_error_ns for device in self.system.devices)
-
-
-def _no_samples() -> SampleTable:
-    none = np.zeros(0, np.int64)
-    return SampleTable(none.astype(np.int32), none, none, none, none.astype(np.int8))
+    def runs_differ(self) -> bool:
+        """Whether runs differ in more than draws: by the errors of device clocks, or when losses are noticed."""
+        clocks = any(device.clock.sync_error_ns for device in self.system.devices)
+        return clocks or bool(self.faults and self.plan.takeovers)
 
 
 class _Stopped(Exception):
@@ -78,7 +96,8 @@ class _Workers:
         self.case, self.questions, self.trace = case, questions, trace
         self.stop = threading.Event()
         self.done_ns: dict[int, int] = {}
-        self._given = case.lowered(0, case.horizon_ns)
+        self.detections: dict[int, Detection] = {}
+        self.given = case.lowered(0, case.horizon_ns, NOTHING_LOST)
         self._numbers = iter(range(runs))
         self._lock = threading.Lock()
 
@@ -93,7 +112,7 @@ class _Workers:
     def work(self, worker: int) -> Bulk:
         """Runs, one after the other, as long as there are any."""
         case = self.case
-        simulation = BulkSimulation(self._given, self.questions)
+        simulation = BulkSimulation(self.given, self.questions)
         for position, run in enumerate(self._runs()):
             before_ns = position * case.horizon_ns
 
@@ -102,21 +121,32 @@ class _Workers:
                 if self.stop.is_set():
                     raise _Stopped
 
-            if case.clocks_differ:
-                simulation.change(case.lowered(run, case.horizon_ns))
+            given = self.given
+            if case.runs_differ:
+                self.detections[run] = detection = case.detection(run)
+                given = case.lowered(run, case.horizon_ns, detection)
+                simulation.change(given)
             feed = NominalSamples(case.system.sensors, case.horizon_ns, case.seed(run))
             if run == 0 and self.trace is not None:
-                with open_trace(self.trace, case.system, case.faults, self._given) as see:
+                with open_trace(self.trace, case.system, case.faults, given) as see:
                     simulation.run(run, case.seed(run), feed, see=see, reached=reached)
             else:
                 simulation.run(run, case.seed(run), feed, reached=reached)
         return simulation.bulk
 
 
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What was counted in all runs, and of each what was noticed of its losses; empty where runs do not differ."""
+
+    counts: Counts
+    detections: tuple[Detection, ...]
+
+
 def run_all(
     case: Case, questions: Questions, runs: int, threads: int | None, trace: Path | None, progress: Progress
-) -> Counts:
-    """Everything that is counted in `runs` runs, on `threads` threads (None: one per core)."""
+) -> Simulated:
+    """`runs` runs on `threads` threads (None: one per core)."""
     workers = _Workers(case, questions, runs, trace)
     count = min(threads or os.cpu_count() or 1, runs)
     total_ns = runs * case.horizon_ns
@@ -127,8 +157,8 @@ def run_all(
             parts = [future.result() for future in futures]
         finally:
             workers.stop.set()
-    given = workers.case.lowered(0, case.horizon_ns)
-    return counted(parts, runs, [edge.target for edge in given.edges])
+    counts = counted(parts, runs, [edge.target for edge in workers.given.edges])
+    return Simulated(counts, tuple(workers.detections[run] for run in sorted(workers.detections)))
 
 
 def _wait(futures: list[Future[Bulk]], workers: _Workers, total_ns: int, progress: Progress) -> None:

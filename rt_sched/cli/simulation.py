@@ -26,7 +26,7 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="KIND:NAME@TIME",
-            help="Lose a camera, lidar, imu, device or link, such as camera:front_wide@1.5s. Repeatable.",
+            help="Lose a camera, lidar, imu, device or link, such as camera:front_wide@1.5s, or @1s..2s. Repeatable.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the first run; run i has seed + i.")] = 0,

@@ -9,12 +9,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from rt_sched.errors import ConfigError, Problem
 from rt_sched.kernels import codes
 from rt_sched.kernels.bulk.samples import deliver
 from rt_sched.kernels.bulk.tables import STREAM
+from rt_sched.kernels.tables import SAMPLE
 from rt_sched.lowering.machine_input import LIMIT_RATE, MachineInput
 from rt_sched.model import Sensor
 from rt_sched.sim.build import sample_order
+from rt_sched.trace.records import SampleTable
 from rt_sched.units import NS_PER_S
 
 #: Draws of sensors count their streams from here (`lowering.nominal_samples`).
@@ -59,7 +62,7 @@ class GivenSamples:
 class NominalSamples:
     """The samples that sensors declare, as `lowering.nominal_samples` has them, drawn when they are due.
 
-    `sensors`: in the order of the machine's. Raises ValueError for a rate that is no ratio of numbers below 2**60.
+    `sensors`: in the order of the machine's. Raises ConfigError for a rate that is no ratio of numbers below 2**60.
     """
 
     def __init__(self, sensors: Sequence[Sensor], horizon_ns: int, seed: int) -> None:
@@ -68,7 +71,8 @@ class NominalSamples:
         for index, (row, sensor) in enumerate(zip(self._streams, sensors, strict=True)):
             rate_hz = sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))
             if rate_hz.numerator > LIMIT_RATE:
-                raise ValueError(f"sensor {sensor.name}: the rate {rate_hz} Hz has a numerator above 2**60")
+                words = "with its drift it is no ratio of numbers below 2**60"
+                raise ConfigError([Problem(f"sensors.{sensor.name}.rate", 0, 0, f"{rate_hz} Hz", words)])
             row["stream"] = _FIRST_STREAM + index
             row["period_ns"], row["period_rest"] = divmod(rate_hz.denominator * NS_PER_S, rate_hz.numerator)
             row["rate_numerator"] = rate_hz.numerator
@@ -81,3 +85,24 @@ class NominalSamples:
         """See `SampleFeed`."""
         count, next_ns = deliver(self._streams, table, count, self._horizon_ns, self._seed)
         return int(count), int(next_ns)
+
+
+def drawn_samples(sensors: Sequence[Sensor], horizon_ns: int, seed: int) -> SampleTable:
+    """All samples of a run in one table."""
+    feed, table, count, next_ns = NominalSamples(sensors, horizon_ns, seed), np.zeros(4096, SAMPLE), 0, 0
+    while next_ns != codes.NEVER_NS:
+        count, next_ns = feed.fill(table, count)
+        if count == len(table):
+            table = np.concatenate((table, np.zeros_like(table)))
+    rows = table[:count]
+    number = np.zeros(count, np.int64)
+    for sensor in range(len(sensors)):
+        mine = rows["sensor"] == sensor
+        number[mine] = np.arange(np.count_nonzero(mine))
+    return SampleTable(
+        rows["sensor"].astype(np.int32),
+        number,
+        rows["arrival_ns"].copy(),
+        rows["capture_ns"].copy(),
+        np.full(count, codes.SAMPLE_WAITING, np.int8),
+    )

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.kernels.bulk.histogram import last_of_bin
+from rt_sched.kernels.bulk.histogram import last_of_bin as compiled_last_of_bin
 from rt_sched.kernels.bulk.tables import Bulk
 from rt_sched.sim.bulk_tables import QUANTITIES
+
+#: As it is written: three values a distribution are not worth a compilation.
+last_of_bin = getattr(compiled_last_of_bin, "py_func", compiled_last_of_bin)
 
 #: Columns of a table of tallies that do not add up over runs.
 _LARGEST = ("most_unmet", "open_max_ns")

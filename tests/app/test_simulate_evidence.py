@@ -13,12 +13,11 @@ from rt_sched.app.plan_files import plan_for
 from rt_sched.app.simulate_beginning import Beginning, beside, look_at_beginning, traced
 from rt_sched.app.simulate_document import simulation_document
 from rt_sched.app.simulate_evidence import evidence_of
-from rt_sched.app.simulate_runs import Case, run_all
+from rt_sched.app.simulate_runs import Case, Simulated, run_all
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system
 from rt_sched.lowering import Execution
 from rt_sched.sim.bulk_tables import Questions
-from rt_sched.sim.statistics import Counts
 
 HORIZON_NS = 10**9
 
@@ -42,15 +41,15 @@ def with_bound(beginning: Beginning, task: str, bound_ns: int) -> Beginning:
     return replace(beginning, bounds=replace(beginning.bounds, tasks=tasks))
 
 
-def counts_of(case: Case, beginning: Beginning) -> Counts:
+def simulated(case: Case, beginning: Beginning) -> Simulated:
     bounds = tuple(beginning.bounds.tasks.get(task.name, {}).get("bound_ns") for task in case.system.tasks)
     return run_all(case, Questions(bounds_ns=bounds), 3, 2, None, Silent())
 
 
 def document(case: Case, beginning: Beginning) -> dict[str, Any]:
-    counts = counts_of(case, beginning)
-    evidence = evidence_of(case, counts, beginning)
-    return simulation_document(case, counts, beginning, evidence, file="limp.yaml", notes=[], wall_s=0.0)
+    ran = simulated(case, beginning)
+    evidence = evidence_of(case, ran.counts, beginning)
+    return simulation_document(case, ran, beginning, evidence, file="limp.yaml", notes=[], wall_s=0.0)
 
 
 def test_nothing_above_its_bound_is_no_evidence(case: Case) -> None:
@@ -75,8 +74,8 @@ def test_a_broken_assumption_explains_a_time_above_its_bound(case: Case, monkeyp
         "first": [{"who": "detect", "number": 3, "time_ns": 5, "evidence": "13 ms, assumed was at most 12 ms"}],
     }
 
-    def looked(case: Case, trace: Any) -> Any:
-        chains, bounds = beside(case, trace)
+    def looked(case: Case, run: int, trace: Any) -> Any:
+        chains, bounds = beside(case, run, trace)
         return chains, replace(bounds, monitors=[broken])
 
     monkeypatch.setattr(simulate_evidence, "beside", looked)

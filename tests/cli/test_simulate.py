@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from cli_runs import Cli, Ended, by_name
+from cli_runs import QUAD_ORIN, Cli, Ended, by_name
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 LATE = """
@@ -121,6 +121,17 @@ def test_every_mistake_in_the_options_is_told_at_once(cli: Cli, tmp_path: Path) 
     assert ended.document["message"] == "3 problems found"
     for words in ("--duration", "valid: profile, wcet, bcet, uniform, adversarial", "must end in one of .sag.csv"):
         assert words in ended.err
+
+
+def test_takeovers_of_a_plan_are_carried_out(cli: Cli, tmp_path: Path) -> None:
+    cli("plan", QUAD_ORIN, "--heuristics", "-o", "plan.yaml", code=None)
+    options = ("--plan", "plan.yaml", "--duration", "1s", "--runs", 2, "--fault", "device:orin-2@0.4s..0.7s")
+    document = cli("simulate", QUAD_ORIN, *options, "--json").document
+    (fault,) = document["faults"]
+    assert 0 < fault["detected_after_ns"] < fault["switched_after_ns"] < 100_000_000
+    tasks = by_name(document["tasks"])
+    assert tasks["infer_front_tele"]["jobs"] > 2 * 27
+    assert document["checked"]["trace_check"]["violations"] == []
 
 
 def test_a_fault_after_the_end_is_refused(cli: Cli, tmp_path: Path) -> None:
