@@ -14,15 +14,15 @@ there each task adds its response, as bounded while the takeover comes into forc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rt_sched import model
 from rt_sched.analysis.chains.delays import Delays, Unbounded, sum_of
-from rt_sched.analysis.faults.losses import Loss, edge_is_cut
-from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.faults.losses import edge_is_cut
+from rt_sched.analysis.faults.takeover_crossing import Crossing, sampling_tasks
 from rt_sched.analysis.result import Term, TermKind
-from rt_sched.analysis.system.engine import TaskBound, outputs_of
+from rt_sched.analysis.system.engine import outputs_of
 from rt_sched.analysis.system.propagation import edge_streams, sensor_streams
 from rt_sched.lowering.machine_input import Role
 from rt_sched.trace.setup import EdgeRow
@@ -50,24 +50,6 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
-    """A takeover with what is known of the system around it.
-
-    `after`: the mode with it in force, `steady`: the bounds then; `across`: the mode while it comes into force, with
-    all additional arrivals, `bounds`: those meanwhile. `lost_before`, `lost_after`: what is lost without it, and with
-    it.
-    """
-
-    takeover: model.Takeover
-    after: ModeLoad
-    across: ModeLoad
-    lost_before: Loss
-    lost_after: Loss
-    steady: Mapping[int, TaskBound]
-    bounds: Mapping[int, TaskBound]
-
-
-@dataclass(frozen=True, slots=True)
 class _Way:
     """The slowest way to the output of one task."""
 
@@ -77,30 +59,6 @@ class _Way:
     @property
     def value_ns(self) -> int:
         return sum_of(self.terms)
-
-
-def sampling_tasks(mode: ModeLoad, sensors: Collection[str]) -> tuple[str, ...]:
-    """The first timed tasks that anything of these sensors reaches: those that put it together with other things.
-
-    The arbiter is none of them: it looks often enough of its own accord.
-    """
-    safety = mode.system.safety
-    found: dict[str, None] = {}
-    reached: set[int] = set()
-    open_edges = [
-        edge for edge in mode.setup.edges if edge.sensor is not None and mode.setup.sensors[edge.sensor] in sensors
-    ]
-    while open_edges:
-        edge = open_edges.pop(0)
-        row = mode.setup.tasks[edge.target]
-        if edge.target in reached or not mode.active[edge.target]:
-            continue
-        reached.add(edge.target)
-        if not row.timed:
-            open_edges += [one for one in mode.setup.edges if one.task == edge.target]
-        elif safety is None or row.name != safety.arbiter:
-            found[row.name] = None
-    return tuple(found)
 
 
 class Recoveries:

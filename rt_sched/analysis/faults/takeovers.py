@@ -10,9 +10,10 @@ from rt_sched.analysis.chains.bounds import chain_results
 from rt_sched.analysis.faults.handling import brings_command
 from rt_sched.analysis.faults.losses import Loss, passes
 from rt_sched.analysis.faults.result import Detection, TakeoverTask
+from rt_sched.analysis.faults.takeover_crossing import Crossing
 from rt_sched.analysis.faults.takeover_detection import decision_ns, detection_of_losses
 from rt_sched.analysis.faults.takeover_loads import TakeoverLoads, faults_of
-from rt_sched.analysis.faults.takeover_recovery import Crossing, Recoveries, Recovery
+from rt_sched.analysis.faults.takeover_recovery import Recoveries, Recovery
 from rt_sched.analysis.faults.transitions.loads import Presence, Transition
 from rt_sched.analysis.faults.transitions.methods import split_methods
 from rt_sched.analysis.loads.resolve import ModeLoad

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rt_sched.analysis.faults.takeover_crossing import sampling_tasks
 from rt_sched.analysis.faults.takeover_loads import faults_of, with_moves
-from rt_sched.analysis.faults.takeover_recovery import sampling_tasks
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.system.propagation import Streams, activations, clock_stream, sensor_streams
 from rt_sched.lowering.losses import lost_sensors
