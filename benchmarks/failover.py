@@ -115,7 +115,7 @@ def plotted(rows: Sequence[Row]) -> str:
     for number, row in enumerate(shown):
         y = 38 + step * number
         parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{row["loss"]}</text>')
-        places = sorted({x(value) for value in row["all_recovered_ns"]})
+        places = sorted({round(x(value)) for value in row["all_recovered_ns"]})
         parts += [f'<circle cx="{place}" cy="{y}" r="2" fill="#1a6fb5" fill-opacity="0.5"/>' for place in places]
         if row["recovery_bound_ns"] is not None:
             at = x(row["recovery_bound_ns"])
