@@ -74,7 +74,7 @@ def test_a_run_whose_trace_is_wrong_has_failed() -> None:
 
     def status_with(trace_check: dict[str, Any]) -> tuple[str, str]:
         return run_status(
-            tasks={},
+            late=(),
             chains=(),
             faults=(),
             trace_check=trace_check,
