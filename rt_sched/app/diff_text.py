@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from rt_sched.app.plain_tables import plain_table
 from rt_sched.units import format_ns
 
 Row = Mapping[str, Any]
@@ -57,25 +57,18 @@ def print_difference(document: Row, console: Console) -> None:
     for note in document["notes"]:
         console.print(Text(f"note: {note}", style="yellow"))
     if document["inputs"]:
-        table = _table("Declared", ("what", "before", "after"))
+        table = plain_table("Declared", ("what", "before", "after"))
         for cells in _input_rows(document):
             table.add_row(*map(Text, cells))
         console.print(table)
     moved = _moved(document)
     if moved:
-        table = _table("Verdicts and times", ("", "what", "before", "after", "margin"))
+        table = plain_table("Verdicts and times", ("", "what", "before", "after", "margin"))
         for row in moved:
             for place, texts in enumerate(_verdict_cells(row, several=_several(document))):
                 mark = Text(_word(row) if not place else "", style=_STYLES.get(row["change"], ""))
                 table.add_row(mark, *map(Text, texts))
         console.print(table)
-
-
-def _table(title: str, headers: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for header in headers:
-        table.add_column(header, overflow="fold")
-    return table
 
 
 def _side(side: Row) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rt_sched.app.plain_tables import plain_table
 from rt_sched.app.schedule_tables import print_tables
 from rt_sched.units import format_ms
 
@@ -47,18 +48,9 @@ def print_plan(document: Row, console: Console) -> None:
     _print_verdict(document, console)
 
 
-def _table(title: str, text: tuple[str, ...], numbers: tuple[str, ...] = ()) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for header in text:
-        table.add_column(header, overflow="fold")
-    for header in numbers:
-        table.add_column(header, justify="right")
-    return table
-
-
 def _placements(document: Row) -> Table:
     why = {one["task"]: one for one in document.get("reasons", ())}
-    table = _table("Placements", ("task", "processor", "level", *(("why", "why not elsewhere") if why else ())))
+    table = plain_table("Placements", ("task", "processor", "level", *(("why", "why not elsewhere") if why else ())))
     for one in document["placements"]:
         style = "cyan" if one["moved"] else ""
         row: list[Text | str] = [Text(one["task"]), Text(one["processor"], style=style), str(one["level"])]
@@ -71,7 +63,7 @@ def _placements(document: Row) -> Table:
 
 
 def _elements(rows: list[Row]) -> Table:
-    table = _table("Elements (worst-case load, all cores)", ("element",), ("load %",))
+    table = plain_table("Elements (worst-case load, all cores)", ("element",), ("load %",))
     for one in rows:
         table.add_row(Text(one["name"]), f"{100 * one['load']:.1f}")
     return table
@@ -79,7 +71,7 @@ def _elements(rows: list[Row]) -> Table:
 
 def _proposals(rows: list[Row], energy: str) -> Table:
     numbers = ("latency ms", "least margin %", "mean margin %", f"power {_UNITS[energy]}", "fullest core %")
-    table = _table("Methods", ("method", "analysis"), (*numbers, "solver"))
+    table = plain_table("Methods", ("method", "analysis"), (*numbers, "solver"))
     for one in rows:
         costs, solver = one["costs"], one["solver"]
         said = "–"
@@ -102,7 +94,7 @@ def _proposals(rows: list[Row], energy: str) -> Table:
 
 
 def _print_cameras(cameras: Row, console: Console) -> None:
-    table = _table("Cameras", ("camera", "device", "when that is lost"))
+    table = plain_table("Cameras", ("camera", "device", "when that is lost"))
     for one in cameras["cameras"]:
         table.add_row(Text(one["name"]), Text(one["device"]), Text(one["second_device"] or "none"))
     console.print(table)
@@ -139,7 +131,7 @@ def _print_frame(frame: Row, console: Console) -> None:
 
 
 def _print_failover(failover: Row, console: Console) -> None:
-    table = _table("Takeovers", ("lost", "verdict", "tasks moved", "reason"))
+    table = plain_table("Takeovers", ("lost", "verdict", "tasks moved", "reason"))
     for one in failover["takeovers"]:
         table.add_row(
             Text(", ".join(one["losses"])),

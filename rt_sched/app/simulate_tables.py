@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rt_sched.app.plain_tables import chain_table, plain_table, red_above
 from rt_sched.units import NS_PER_S, format_ms
 
 _STYLE = {"ok": "bold green", "incomplete": "bold yellow", "assumption_violated": "bold yellow"}
@@ -17,7 +18,7 @@ _STYLE = {"ok": "bold green", "incomplete": "bold yellow", "assumption_violated"
 def print_simulation(document: Mapping[str, Any], console: Console) -> None:
     """Chains, tasks and processing elements, then the verdict."""
     if document["chains"]:
-        console.print(_chains(document))
+        console.print(chain_table(document["chains"]))
     console.print(_tasks(document))
     idle = sum(1 for task in document["tasks"] if not task["jobs"])
     if idle:
@@ -37,36 +38,9 @@ def print_simulation(document: Mapping[str, Any], console: Console) -> None:
     console.print(text.append(f"  ({figures}; {speed})", style="dim not bold"))
 
 
-def _table(title: str, text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for header in text:
-        table.add_column(header, overflow="fold")
-    for header in numbers:
-        table.add_column(header, justify="right")
-    return table
-
-
-def _red(value_ns: int | None, limit_ns: int | None) -> str:
-    return "red" if value_ns is not None and limit_ns is not None and value_ns > limit_ns else ""
-
-
-def _chains(document: Mapping[str, Any]) -> Table:
-    kinds = ("reaction", "latency", "data_age")
-    headers = [(f"{kind.replace('_', ' ')} max", "bound", "limit") for kind in kinds]
-    table = _table("Chains (ms)", ("chain",), ("outputs", *(one for group in headers for one in group)))
-    for chain in document["chains"]:
-        row = [Text(chain["name"]), Text(str(chain["outputs"]))]
-        for kind in kinds:
-            value, bound, limit = (chain[f"{kind}_{part}_ns"] for part in ("max", "bound", "limit"))
-            row += [Text(format_ms(value), style=_red(value, limit) or _red(value, bound))]
-            row += [Text(format_ms(bound), style="dim"), Text(format_ms(limit, 0))]
-        table.add_row(*row)
-    return table
-
-
 def _tasks(document: Mapping[str, Any]) -> Table:
     columns = ("jobs", "misses", "drops", "p50", "p99", "max", "bound", "deadline")
-    table = _table("Tasks (response in ms)", ("task", "runs on"), columns)
+    table = plain_table("Tasks (response in ms)", ("task", "runs on"), columns)
     for task in document["tasks"]:
         if not task["jobs"]:
             continue
@@ -79,7 +53,7 @@ def _tasks(document: Mapping[str, Any]) -> Table:
             Text(str(task["drops"]), style="yellow" if task["drops"] else ""),
             format_ms(task["response_p50_ns"]),
             format_ms(task["response_p99_ns"]),
-            Text(format_ms(largest), style=_red(largest, task["bound_ns"])),
+            Text(format_ms(largest), style=red_above(largest, task["bound_ns"])),
             Text(format_ms(task["bound_ns"]), style="dim"),
             format_ms(task["deadline_ns"]),
         )
@@ -88,7 +62,7 @@ def _tasks(document: Mapping[str, Any]) -> Table:
 
 def _elements(document: Mapping[str, Any]) -> Table:
     known = any(one["energy_per_run_mj"] is not None for one in document["pes"])
-    table = _table("Processing elements", ("element",), ("cores", "busy %", *(("mJ a run",) if known else ())))
+    table = plain_table("Processing elements", ("element",), ("cores", "busy %", *(("mJ a run",) if known else ())))
     for one in document["pes"]:
         if one["utilisation"] or one["energy_per_run_mj"] is not None:
             energy = "–" if one["energy_per_run_mj"] is None else f"{one['energy_per_run_mj']:.1f}"

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from rt_sched.app.plain_tables import chain_table, plain_table, red_above
 from rt_sched.units import NS_PER_S, format_ms
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Terminal:
     def show_replay(self, result: ReplayResult) -> None:
         """The tables at the end of a replay."""
         summary = result.summary
-        self._out.print(_chain_table(summary))
+        self._out.print(chain_table(summary["chains"]))
         self._out.print(_task_table(summary))
         self._out.print(_topic_table(summary))
         for fault in summary["faults"]:
@@ -156,11 +157,8 @@ class Terminal:
 
     def show_info(self, document: Mapping[str, Any]) -> None:
         """The table of a recording's topics."""
-        table = Table(title=document["path"], title_justify="left", box=None, pad_edge=False)
-        for header in ("topic", "schema", "kind"):
-            table.add_column(header, overflow="fold")
-        for header in ("messages", "rate Hz", "jitter ms", "gaps", "undecodable"):
-            table.add_column(header, justify="right")
+        numbers = ("messages", "rate Hz", "jitter ms", "gaps", "undecodable")
+        table = plain_table(document["path"], ("topic", "schema", "kind"), numbers)
         for topic in document["topics"]:
             table.add_row(
                 *(Text(topic[key]) for key in ("name", "schema", "kind")),
@@ -175,39 +173,9 @@ class Terminal:
             self._out.print(Text(f"damaged: {document['damage']}", style="bold yellow"))
 
 
-def _columns(table: Table, text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
-    for header in text:
-        table.add_column(header, overflow="fold")
-    for header in numbers:
-        table.add_column(header, justify="right")
-    return table
-
-
-def _over(value_ns: int | None, limit_ns: int | None) -> str:
-    return "red" if value_ns is not None and limit_ns is not None and value_ns > limit_ns else ""
-
-
-def _chain_table(summary: Mapping[str, Any]) -> Table:
-    kinds = ("reaction", "latency", "data_age")
-    columns = [(f"{kind.replace('_', ' ')} max", "bound", "limit") for kind in kinds]
-    table = _columns(
-        Table(title="Chains (ms)", title_justify="left", box=None, pad_edge=False),
-        ("chain",),
-        ("outputs", *(header for group in columns for header in group)),
-    )
-    for chain in summary["chains"]:
-        row = [Text(chain["name"]), Text(str(chain["outputs"]))]
-        for kind in kinds:
-            value, bound, limit = (chain[f"{kind}_{part}_ns"] for part in ("max", "bound", "limit"))
-            row += [Text(format_ms(value), style=_over(value, limit) or _over(value, bound))]
-            row += [Text(format_ms(bound), style="dim"), Text(format_ms(limit, 0))]
-        table.add_row(*row)
-    return table
-
-
 def _task_table(summary: Mapping[str, Any]) -> Table:
-    table = _columns(
-        Table(title="Tasks (response in ms)", title_justify="left", box=None, pad_edge=False),
+    table = plain_table(
+        "Tasks (response in ms)",
         ("task", "runs on"),
         ("jobs", "misses", "drops", "p99", "max", "bound", "deadline"),
     )
@@ -221,7 +189,7 @@ def _task_table(summary: Mapping[str, Any]) -> Table:
             Text(str(task["misses"]), style=_missed_style(task)),
             Text(str(task["drops"]), style="yellow" if task["drops"] else ""),
             format_ms(task["response_p99_ns"]),
-            Text(format_ms(task["response_max_ns"]), style=_over(task["response_max_ns"], task["bound_ns"])),
+            Text(format_ms(task["response_max_ns"]), style=red_above(task["response_max_ns"], task["bound_ns"])),
             Text(format_ms(task["bound_ns"]), style="dim"),
             format_ms(task["deadline_ns"]),
         )
@@ -238,8 +206,8 @@ def _missed_style(task: Mapping[str, Any]) -> str:
 def _topic_table(summary: Mapping[str, Any]) -> Table:
     quarantined = ("quarantined",) if any(topic["quarantined"] for topic in summary["topics"]) else ()
     counts = ("recorded", "delivered", "unread", "dropped", "undecodable", *quarantined, "lost_to_faults", "unmapped")
-    table = _columns(
-        Table(title="Messages", title_justify="left", box=None, pad_edge=False),
+    table = plain_table(
+        "Messages",
         ("topic", "sensor"),
         tuple(count.replace("_", " ") for count in counts),
     )

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from rt_sched.errors import DeploymentError
 from rt_sched.record.job_set import HEADER
+from rt_sched.record.part_file import PartFile
 
 #: Columns of the plain form between the task's name and the outcome.
 TIMES = (
@@ -29,40 +29,22 @@ PLAIN_HEADER = ",".join(("task", *TIMES, "status", "missed", "overrun"))
 JOB_SET_HEADER = HEADER
 
 
-class LineFile:
+class LineFile(PartFile):
     """A text file that is written in parts, and appears when its block has ended well.
 
     Raises DeploymentError when it cannot be written.
     """
 
     def __init__(self, path: Path, header: str) -> None:
-        self._path, self._part = path, path.with_name(path.name + ".part")
+        super().__init__(path)
         self._header = header
 
     def __enter__(self) -> Self:
-        try:
-            self._file = self._part.open("w", encoding="utf-8")
-        except OSError as error:
-            raise self._refused(error) from error
+        super().__enter__()
         self.add([self._header])
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            self._file.close()
-            if kind is None:
-                self._part.replace(self._path)
-        except OSError as error:
-            raise self._refused(error) from error
-        finally:
-            self._part.unlink(missing_ok=True)
-
-    def _refused(self, error: OSError) -> DeploymentError:
-        return DeploymentError(f"cannot write {self._path}: {error.strerror}")
-
     def add(self, lines: Sequence[str]) -> None:
         """Write these lines."""
-        try:
-            self._file.writelines(f"{line}\n" for line in lines)
-        except OSError as error:
-            raise self._refused(error) from error
+        with self.told():
+            self.stream.write("".join(f"{line}\n" for line in lines).encode())

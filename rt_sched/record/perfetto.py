@@ -19,7 +19,7 @@ from typing import Self
 
 import numpy as np
 
-from rt_sched.errors import DeploymentError
+from rt_sched.record.part_file import PartFile
 from rt_sched.record.perfetto_packets import Instant, Packets, Tracks
 from rt_sched.record.perfetto_pieces import Flows, Pieces
 from rt_sched.trace.records import DropReason, Int64s, JobStatus, SampleStatus, Trace, sample_of
@@ -50,14 +50,14 @@ def write_perfetto(
         file.add(trace, marks)
 
 
-class PerfettoFile:
+class PerfettoFile(PartFile):
     """A file to which a run is written in parts, one trace after the other; arrows stay inside a part.
 
     It appears when its block ends, and only when that ends well. Raises DeploymentError when it cannot be written.
     """
 
     def __init__(self, path: Path, chains: Mapping[str, Sequence[str]]) -> None:
-        self._path, self._part = path, path.with_name(path.name + ".part")
+        super().__init__(path)
         self._chains = chains
         self._tracks = Tracks()
         self._numbers = itertools.count(1)
@@ -65,25 +65,9 @@ class PerfettoFile:
     def __enter__(self) -> Self:
         from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-        try:
-            self._file = self._part.open("wb")
-        except OSError as error:
-            raise self._refused(error) from error
-        self._builder = StreamingTraceProtoBuilder(self._file)
+        super().__enter__()
+        self._builder = StreamingTraceProtoBuilder(self.stream)
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            self._file.close()
-            if kind is None:
-                self._part.replace(self._path)
-        except OSError as error:
-            raise self._refused(error) from error
-        finally:
-            self._part.unlink(missing_ok=True)
-
-    def _refused(self, error: OSError) -> DeploymentError:
-        return DeploymentError(f"cannot write {self._path}: {error.strerror}")
 
     def add(self, trace: Trace, marks: Iterable[Mark] = ()) -> None:
         """Write a part of the run."""
@@ -97,7 +81,7 @@ class PerfettoFile:
             *(Instant(mark.time_ns, tracks.track(_SYSTEM, "marks"), mark.text, {}) for mark in marks),
         ]
         track_of_slice = [of_processor[processor] for processor in trace.slices.processor.tolist()]
-        try:
+        with self.told():
             packets = Packets(self._builder, trace, pieces, instants)
             packets.describe(tracks)
             for kind, row in _in_time_order(trace, pieces, instants):
@@ -107,8 +91,6 @@ class PerfettoFile:
                     packets.begin(row, track_of_slice[row], flows.out_of_piece.get(row), flows.into_piece.get(row))
                 else:
                     packets.instant(instants[row])
-        except OSError as error:
-            raise self._refused(error) from error
 
 
 def _device(processor_name: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from rt_sched.report.run_report import AnnotatedFrame, ChainResult, RunReport
 from rt_sched.trace.chains import measure_chain
 from rt_sched.trace.records import DropTable, EdgeName, JobStatus, JobTable, SampleTable, SliceTable, Trace
 from rt_sched.trace.statistics import measure_processing_elements, measure_tasks
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 MS = 1_000_000
 HORIZON_NS = 500 * MS

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import html
-import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser_probe import BROWSER, MISSING, look
 
 from rt_sched.report.run_report import render_run_report
 
-BROWSER = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on the PATH")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=MISSING)
 
 PROBE = """
 <script>
@@ -48,35 +43,11 @@ seen.labels = [...document.querySelectorAll("input, button")].filter((e) => !(e.
 parent.document.documentElement.dataset.seen = JSON.stringify(seen);
 </script>
 """
-LISTEN = "<script>window.problems = []; addEventListener('error', (e) => window.problems.push(e.message));</script>"
-
-
-def look(page: str, width: int, folder: Path) -> dict[str, Any]:
-    """What a copy of the page, with a probe at its end, reports about itself.
-
-    It stands in a frame of the width asked for, since a browser's own window has a least width.
-    """
-    probed = page.replace("<style>", LISTEN + "<style>", 1).replace("</body>", PROBE + "</body>", 1)
-    place = folder / "frame.html"
-    place.write_text(
-        f'<!doctype html><iframe style="border:0" width="{width}" height="900" '
-        f'srcdoc="{html.escape(probed)}"></iframe>',
-        encoding="utf-8",
-    )
-    assert BROWSER is not None
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    command += [f"--user-data-dir={folder / 'profile'}", "--window-size=1400,1000", "--dump-dom", place.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    found = re.search(r'data-seen="([^"]*)"', done.stdout)
-    assert found, done.stdout[-2000:]
-    result: dict[str, Any] = json.loads(html.unescape(found.group(1)))
-    return result
 
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_at_work(quad_report: Any, tmp_path: Path, width: int) -> None:
-    seen = look(render_run_report(quad_report), width, tmp_path)
+    seen = look(render_run_report(quad_report), PROBE, width, tmp_path)
     assert seen["width"] == width
     assert seen["errors"] == []
     assert seen["fetched"] == []
@@ -94,4 +65,4 @@ def test_long_names_do_not_widen_the_page(report_with: Any, quad: Any, tmp_path:
     _, steps, periods, changed = quad
     steps = [changed(s, name="n" * 300) if s.name == "backup" else s for s in steps]
     report = report_with(steps, periods, summary={"system": "s" * 300, "recording": "/" * 300, "warnings": ["w" * 900]})
-    assert look(render_run_report(report), 390, tmp_path)["tooWide"] <= 0
+    assert look(render_run_report(report), PROBE, 390, tmp_path)["tooWide"] <= 0

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import html
-import json
-import re
-import shutil
-import subprocess
-from pathlib import Path
-from typing import Any
-
 import pytest
+from browser_probe import BROWSER, MISSING, look
 
-from rt_sched.app.report_files import BROWSERS, write_pdf
+from rt_sched.app.report_files import write_pdf
 from rt_sched.report.schedulability import render_schedulability_report
 
-BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(BROWSERS)} on the PATH")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=MISSING)
 
-LISTEN = "<script>window.problems = []; addEventListener('error', (e) => window.problems.push(e.message));</script>"
 PROBE = """
 <script>
 const seen = { errors: window.problems };
@@ -47,34 +38,9 @@ parent.document.documentElement.dataset.seen = JSON.stringify(seen);
 """
 
 
-def look(page: str, width: int, folder: Path) -> dict[str, Any]:
-    """What a copy of the page in a frame of this width reports about itself."""
-    probed = page.replace("<style>", LISTEN + "<style>", 1).replace("</body>", PROBE + "</body>", 1)
-    place = folder / "frame.html"
-    frame = (
-        f'<!doctype html><iframe style="border:0" width="{width}" height="900" srcdoc="{html.escape(probed)}"></iframe>'
-    )
-    place.write_text(frame, encoding="utf-8")
-    assert BROWSER is not None
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--no-first-run",
-    ]
-    command += [f"--user-data-dir={folder / 'profile'}", "--window-size=1400,1000", "--dump-dom", place.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    found = re.search(r'data-seen="([^"]*)"', done.stdout)
-    assert found, done.stdout[-2000:]
-    result: dict[str, Any] = json.loads(html.unescape(found.group(1)))
-    return result
-
-
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_at_work(reviewed, tmp_path, width) -> None:
-    seen = look(render_schedulability_report(reviewed), width, tmp_path)
+    seen = look(render_schedulability_report(reviewed), PROBE, width, tmp_path)
     assert seen["width"] == width
     assert (seen["errors"], seen["fetched"]) == ([], [])
     assert (seen["tooWide"] <= 0, seen["wide"]) == (True, [])
