@@ -58,7 +58,7 @@ NO_CACHE = "no folder for them can be written; name one in NUMBA_CACHE_DIR"
 
 def compiling(*, kept: bool) -> str:
     """Says that a command has to wait for the compiler first."""
-    return "compiling kernels, about 10 s" + ("" if kept else f", in every run: {NO_CACHE}")
+    return "compiling kernels, up to two minutes" + ("" if kept else f", in every run: {NO_CACHE}")
 
 
 def console() -> Any:
