@@ -8,9 +8,12 @@ def warm_up() -> None:
     import numpy as np
 
     from rt_sched.kernels.crc import crc64
+    from rt_sched.kernels.draw import demand_ns, draw, uniform
     from rt_sched.kernels.machine import advance
-    from rt_sched.kernels.tables import Machine, empty_machine
+    from rt_sched.kernels.tables import QUANTILES, Machine, empty_machine
 
     machine: Machine = empty_machine()
     advance(*machine, np.int64(0), 1)
+    uniform(1, draw(np.uint64(0), 0, 0, 0))
+    demand_ns(np.zeros(QUANTILES, np.int64), np.uint64(0), 0, 0)
     crc64(np.frombuffer(b"123456789", np.uint8))
