@@ -29,7 +29,8 @@ class Publish(StageBase):
     An object travels when it is new, when its label changes, or when its place or velocity differs from what the last
     sent state predicts by more than `position_m` or `velocity_m_s`, or a side of it by more than `size_m`. Gone objects
     are named once. Every `full_every`-th message holds all objects: a receiver that joins late, or that missed one,
-    is complete again after it. Time that steps back starts anew with a full message.
+    is complete again after it. So does the first message after a receiver has begun anew elsewhere, and the first after
+    time stepped back.
     Raises ValueError for a parameter out of range.
     """
 
@@ -51,18 +52,21 @@ class Publish(StageBase):
         self._full_every = checked_integer("full_every", full_every, low=1, high=100_000)
         self._known: TrackedObjects | None = None
         self._sequence = 0
+        self._new_readers = 0
 
     def start(self, context: StageContext) -> None:
         """Forgets what an earlier run sent."""
         self._known = None
         self._sequence = 0
+        self._new_readers = 0
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         objects: TrackedObjects = inputs["objects"]
         known = self._known
         if known is not None and objects.capture_time_ns < known.capture_time_ns:
             known = None
-        full = known is None or self._sequence % self._full_every == 0
+        joined, self._new_readers = job.new_readers > self._new_readers, job.new_readers
+        full = joined or known is None or self._sequence % self._full_every == 0
         self._sequence += 1
         before = np.zeros(0, np.int64) if known is None else known.track_ids
         if known is None or full:

@@ -105,7 +105,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         progress.step("starting the stages")
         recorded = mapping.sensor_to_topic.keys()
         detection = detect(system, plan, timeline.samples, faults, recorded, horizon_ns)
-        lives = lives_of(plan, detection.plan_changes, faults)
+        lives = lives_of(system, plan, detection.plan_changes, faults)
         stages, successors = stack.enter_context(_started(system, stages_known, lives))
         simulation = Simulation(
             lower(

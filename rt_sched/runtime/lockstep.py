@@ -53,7 +53,7 @@ def execute(
                 waiting.discard(job)
                 graph.bind(job, simulation.inputs[job], now_ns)
             elif kind == codes.EVENT_COMPLETE:
-                context = _context(simulation, task_names[task], job, lives)
+                context = _context(simulation, task, task_names[task], job, lives)
                 graph.complete(job, task, context, lives.life(task, context.arrival_ns))
             elif kind in _ENDING:
                 waiting.discard(job)
@@ -65,14 +65,15 @@ def execute(
     yield from graph.finished(wait=True)
 
 
-def _context(simulation: Simulation, task: str, job: int, lives: Lives) -> JobContext:
+def _context(simulation: Simulation, task: int, name: str, job: int, lives: Lives) -> JobContext:
     row = simulation.jobs[job]
     return JobContext(
-        task=task,
+        task=name,
         number=int(row["number"]),
         arrival_ns=int(row["arrival_ns"]),
         start_ns=int(row["start_ns"]),
         finish_ns=int(row["finish_ns"]),
         deadline_ns=int(row["deadline_ns"]),
         weights=lives.weights(int(row["arrival_ns"])),
+        new_readers=lives.new_readers(task, int(row["finish_ns"])),
     )

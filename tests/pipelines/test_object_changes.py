@@ -114,6 +114,19 @@ def test_a_late_joiner_and_one_that_missed_something_wait_for_a_full_message() -
     assert [follow(lossy, m).positions_m[0, 0] for m in messages[5:]] == [15, 16, 17, 18, 19, 20]
 
 
+@given(st.lists(st.booleans(), min_size=1, max_size=12))
+@settings(max_examples=30, deadline=None)
+def test_a_receiver_that_begins_anew_is_complete_with_the_next_message(anew: list[bool]) -> None:
+    sender, receiver = Publish(full_every=1000), Follow()
+    for k, begins in enumerate(anew):
+        receiver = Follow() if begins else receiver
+        truth = scene(k * 33 * MS, {1: (10.0 + k % 2, 0, 0.0), 2: (20.0, 0, 0.0)})
+        told = replace(job(truth.capture_time_ns), new_readers=sum(anew[: k + 1]))
+        changes = sender.process(told, {"objects": truth})["changes"]
+        assert changes.full == (k == 0 or begins)
+        assert follow(receiver, changes).track_ids.tolist() == [1, 2]
+
+
 def test_steady_traffic_needs_a_small_part_of_the_full_state() -> None:
     # Twenty objects at constant speed, one of them braking with 6 m/s^2: its speed is 0.5 m/s off every 83 ms.
     sender, sent = Publish(full_every=1000), 0

@@ -158,7 +158,7 @@ def test_a_plan_without_takeovers_decides_nothing(system):
 def test_a_moved_task_begins_anew_there_and_again_when_it_is_back(system, plan):
     fault = Fault(FaultKind.DEVICE, "a", 1_001 * MS, 1_300 * MS)
     found = detect(system, plan, frames(system), [fault], CAMERAS, END)
-    lives = lives_of(plan, found.plan_changes, [fault])
+    lives = lives_of(system, plan, found.plan_changes, [fault])
     names = [task.name for task in system.tasks]
     see, fuse = names.index("see"), names.index("fuse")
     assert lives.begins_ns == {see: (1_022 * MS, 1_801 * MS)}
@@ -168,7 +168,7 @@ def test_a_moved_task_begins_anew_there_and_again_when_it_is_back(system, plan):
 
 def test_a_device_that_reboots_unnoticed_has_lost_its_memory(system, plan):
     fault = Fault(FaultKind.DEVICE, "a", 1_001 * MS, 1_005 * MS)
-    lives = lives_of(plan, (), [fault])
+    lives = lives_of(system, plan, (), [fault])
     assert set(lives.begins_ns.values()) == {(1_005 * MS,)}
     assert {system.tasks[index].name for index in lives.begins_ns} == {"see"}
 
@@ -176,7 +176,7 @@ def test_a_device_that_reboots_unnoticed_has_lost_its_memory(system, plan):
 def test_jobs_are_told_the_weights_that_are_in_force_when_they_arrive(system, plan):
     fault = Fault(FaultKind.CAMERA, "front", 1_001 * MS, 1_200 * MS)
     changes = detect(system, plan, frames(system), [fault], CAMERAS, END).plan_changes
-    lives = lives_of(plan, changes, [fault])
+    lives = lives_of(system, plan, changes, [fault])
     (begin_ns, end_ns) = (one.time_ns for one in changes)
     assert lives.weights(begin_ns - 1) == lives.weights(end_ns) == ()
     assert dict(lives.weights(begin_ns))["front"] == 0
