@@ -97,8 +97,8 @@ class JobContext:
     """Times of the job being processed, on the run's own clock (virtual in lockstep).
 
     All message stamps are on the same time line. `weights`: by sensor the factor of its weight in the fusion under the
-    takeover that was in force when the job arrived; sensors that are not named keep theirs. `new_readers`: how often, up
-    to the job's end, a reader of its outputs has begun without a past; a stage that sends changes only sends everything
+    takeover that was in force when the job arrived; sensors that are not named keep theirs. `new_readers`: how often,
+    up to the job's end, a reader of its outputs has begun without a past; stages that send changes only send everything
     when that grows.
     """
 
