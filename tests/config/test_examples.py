@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rt_sched.analysis.braking import time_to_command_ns
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system, system_notes
 from rt_sched.model import Join, OnMessage, Periodic, SensorKind, System
@@ -186,3 +187,17 @@ def test_quad_orin_declares_every_single_loss(quad: System) -> None:
     orins = {device.name for device in quad.devices if device.soc == "agx-orin"}
     assert set(lost) == watched | orins
     assert all(scenario.detection_ns is not None for scenario in quad.fault_scenarios)
+
+
+def test_quad_orin_has_a_requirement_for_every_limit_that_holds_while_braking(quad: System) -> None:
+    cases = [one for one in quad.requirements if one.braking is not None]
+    assert {limit.owner for one in cases for limit in one.limits} == {
+        chain.name for chain in quad.chains if chain.path[-1] == "arbiter"
+    }
+    limits = {chain.name: chain.max_reaction_ns for chain in quad.chains}
+    for one in cases:
+        assert one.braking is not None
+        for limit in one.limits:
+            stated_ns = limits[limit.owner]
+            assert stated_ns is not None
+            assert stated_ns <= time_to_command_ns(one.braking) < stated_ns + 10_000_000, "it is derived, not just met"
