@@ -1,0 +1,172 @@
+"""Mutexes in shared memory, between processes: POSIX mutexes with a protocol against priority inversion.
+
+INHERIT: whoever holds the mutex runs at the priority of the most urgent one that waits (Sha, Rajkumar, Lehoczky 1990).
+CEILING: whoever holds it runs at a priority given beforehand. NONE: inversion is unbounded. A robust mutex whose owner
+dies passes to the next one that asks, who is told so; mutexes with a ceiling cannot be robust in glibc.
+
+A mutex with a ceiling sets the class of its owner, from what glibc took for the class of the thread when it locked one
+for the first time: give threads their class before that, and do not change it from outside while they use ceilings.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum, IntEnum
+from typing import Any
+
+from rt_sched.runtime.host import libc
+from rt_sched.runtime.host.libc import Timespec
+from rt_sched.runtime.host.refusal import Refused
+
+#: Shared memory that a mutex takes: a cache line; pthread_mutex_t has 40 bytes on x86-64, 48 on 64-bit Arm.
+MUTEX_BYTES = 64
+
+_ATTRIBUTE_BYTES = 64
+_PROCESS_SHARED, _ROBUST = 1, 1
+
+
+class Protocol(IntEnum):
+    """As in pthread_mutexattr_setprotocol."""
+
+    NONE = 0
+    INHERIT = 1
+    CEILING = 2
+
+
+class Acquired(Enum):
+    """How a mutex was acquired. OWNER_DIED: what it guards may be half-written, and the mutex is in order again."""
+
+    CLEAN = "clean"
+    OWNER_DIED = "owner_died"
+
+
+class SharedMutex:
+    """A mutex that lies in a buffer shared between processes, at `offset`; a multiple of 8.
+
+    `create` it once; every process then makes a SharedMutex of the same place. It is held by threads: the one that
+    acquired it releases it. The buffer cannot be closed before `detach`.
+    """
+
+    def __init__(self, buffer: Any, offset: int = 0) -> None:
+        memory = (ctypes.c_char * MUTEX_BYTES).from_buffer(buffer, offset)
+        address = ctypes.addressof(memory)
+        if address % 8:
+            raise ValueError(f"a mutex at offset {offset} is not aligned to 8 bytes")
+        self._memory: Any = memory  # keeps the buffer where it is
+        self._address: ctypes.c_void_p | None = ctypes.c_void_p(address)
+
+    @classmethod
+    def create(
+        cls,
+        buffer: Any,
+        offset: int = 0,
+        *,
+        protocol: Protocol = Protocol.INHERIT,
+        ceiling: int | None = None,
+        robust: bool | None = None,
+    ) -> SharedMutex:
+        """Writes a new mutex, and gives it back. `ceiling`: 1 to 99, for CEILING only. `robust`: unless CEILING.
+
+        Raises Refused where C library or kernel lack the protocol.
+        """
+        if (ceiling is not None) != (protocol is Protocol.CEILING):
+            raise ValueError("a ceiling belongs to the protocol CEILING, which needs one")
+        if robust and protocol is Protocol.CEILING:
+            raise ValueError("a mutex with a ceiling cannot be robust: glibc does not have this")
+        attributes = ctypes.create_string_buffer(_ATTRIBUTE_BYTES)
+        _must("pthread_mutexattr_init", attributes)
+        _must("pthread_mutexattr_setpshared", attributes, _PROCESS_SHARED)
+        _must("pthread_mutexattr_setprotocol", attributes, int(protocol))
+        if ceiling is not None:
+            _must("pthread_mutexattr_setprioceiling", attributes, ceiling)
+        elif robust is not False:
+            _must("pthread_mutexattr_setrobust", attributes, _ROBUST)
+        made = cls(buffer, offset)
+        _must("pthread_mutex_init", made._at, attributes)
+        return made
+
+    def acquire(self, timeout_ns: int | None = None) -> Acquired | None:
+        """Waits for the mutex; None when it did not come within `timeout_ns`.
+
+        Raises RuntimeError when this thread holds it already (mutexes with inheritance notice), Refused when the
+        caller's priority is above the ceiling, and PermissionError when it may not be raised to that.
+        """
+        if timeout_ns is None:
+            code = libc.LIBC.pthread_mutex_lock(self._at)
+        else:
+            until = Timespec.of(time.monotonic_ns() + max(0, timeout_ns))
+            code = libc.function("pthread_mutex_clocklock")(self._at, time.CLOCK_MONOTONIC, ctypes.byref(until))
+        return self._acquired(code)
+
+    def try_acquire(self) -> Acquired | None:
+        """The mutex when nobody holds it, else None at once."""
+        return self._acquired(libc.LIBC.pthread_mutex_trylock(self._at))
+
+    def release(self) -> None:
+        """Raises RuntimeError where the calling thread does not hold it (a robust or inheriting one notices)."""
+        code = libc.LIBC.pthread_mutex_unlock(self._at)
+        if code == errno.EPERM:
+            raise RuntimeError("a mutex is released by the thread that acquired it")
+        _check("pthread_mutex_unlock", code)
+
+    @contextmanager
+    def held(self) -> Iterator[Acquired]:
+        """The calling thread holds the mutex meanwhile."""
+        how = self.acquire()
+        if how is None:
+            raise AssertionError("without a timeout it always comes")
+        try:
+            yield how
+        finally:
+            self.release()
+
+    def destroy(self) -> None:
+        """Ends the mutex itself, for everybody. Raises OSError with EBUSY while it is held."""
+        _must("pthread_mutex_destroy", self._at)
+        self.detach()
+
+    def detach(self) -> None:
+        """Lets go of the buffer; the mutex stays for others."""
+        self._address = self._memory = None
+
+    @property
+    def _at(self) -> ctypes.c_void_p:
+        if self._address is None:
+            raise ValueError("the mutex has been detached")
+        return self._address
+
+    def _acquired(self, code: int) -> Acquired | None:
+        if code == 0:
+            return Acquired.CLEAN
+        if code in (errno.EBUSY, errno.ETIMEDOUT):
+            return None
+        if code == errno.EOWNERDEAD:
+            _must("pthread_mutex_consistent", self._at)
+            return Acquired.OWNER_DIED
+        if code == errno.EDEADLK:
+            raise RuntimeError("this thread holds the mutex already")
+        if code == errno.EINVAL:
+            raise Refused(
+                "a mutex",
+                "none lies there, the caller's priority is above its ceiling, or timeouts with inheritance are missing "
+                "(Linux 5.14 and glibc 2.35 have them)",
+            )
+        _check("pthread_mutex_lock", code)
+        raise AssertionError("an error has been raised")
+
+
+def _must(name: str, *arguments: Any) -> None:
+    _check(name, libc.function(name)(*arguments))
+
+
+def _check(name: str, code: int) -> None:
+    """Functions on mutexes return what others would set errno to."""
+    if code in (errno.ENOTSUP, errno.ENOSYS):
+        raise Refused("a mutex between processes", f"{name}: {os.strerror(code)} in this C library or kernel")
+    if code:
+        raise OSError(code, os.strerror(code), name)
