@@ -79,7 +79,7 @@ def run_bounds(
     exceeded += [one for run in takeovers for one in (*run.exceeded, *late_recoveries(run))]
     disparities = {one.task: one for one in mode.disparities}
     for judged in chains:
-        limit_ns = until_ns if judged.until_ns is None else min(until_ns, judged.until_ns)
+        limit_ns = until_ns if judged.first_broken_ns is None else min(until_ns, judged.first_broken_ns)
         mine = [one for one in mode.chains if one.chain == judged.chain.name]
         exceeded += exceeded_chains(mine, {judged.chain.name: judged.measurement}, limit_ns)
     return RunBounds(

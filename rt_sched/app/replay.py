@@ -29,6 +29,7 @@ from rt_sched.app.systems import stage_context, system_for
 from rt_sched.app.takeover_runs import takeover_runs
 from rt_sched.errors import DataError, DeploymentError
 from rt_sched.lowering import Role, input_role, lower
+from rt_sched.lowering.routes import as_placed
 from rt_sched.messages import EncodedImage
 from rt_sched.model import Fault, System, Task
 from rt_sched.ports import Recording, Stage, TopicKind
@@ -144,11 +145,11 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         progress.step("writing the run folder")
         trace = simulation.trace()
         trace_check = check_document(trace)
-        chains = judged_chains(system, trace, faults, recorded, watch.refused_rows)
+        chains = judged_chains(system, plan, trace, faults, recorded, watch.refused_rows, detection.plan_changes)
         takeovers = takeover_runs(system, plan, trace, detection, recorded, watch.refused_rows)
         bounds = run_bounds(system, plan, trace, chains, watch.refused_rows, takeovers)
         summary = make_summary(
-            system=system,
+            system=as_placed(system, plan),
             plan=plan,
             trace=trace,
             chains=chains,

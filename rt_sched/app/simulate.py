@@ -109,7 +109,7 @@ def _questions(case: Case, beginning: Beginning) -> Questions:
         usual_ns = sum(separation_ns.get(name, 0) + deadline_ns.get(name, 0) for name in path)
         reaction, latency, data_age = (known.get(f"{name}_bound_ns") for name in ("reaction", "latency", "data_age"))
         bounds_ns = (reaction, latency, data_age)
-        chains.append(ChainQuestion(judged.chain.name, path, usual_ns, judged.until_ns, bounds_ns))
+        chains.append(ChainQuestion(judged.chain.name, path, usual_ns, judged.first_broken_ns, bounds_ns))
     bounds = [beginning.bounds.tasks.get(task.name, {}).get("bound_ns") for task in case.system.tasks]
     # A takeover changes the plan, so what the bounds are about ends with the first loss that one may answer.
     until_ns = min((fault.time_ns for fault in case.faults), default=None) if case.plan.takeovers else None

@@ -51,8 +51,8 @@ def traced(case: Case, run: int, until_ns: int) -> Trace:
 def beside(case: Case, run: int, trace: Trace) -> tuple[Sequence[JudgedChain], RunBounds]:
     """The chains of a run's trace, and the analysis beside it."""
     sensors = {sensor.name for sensor in case.system.sensors}
-    chains = judged_chains(case.system, trace, case.faults, sensors, ())
     detection = case.detection(run)
+    chains = judged_chains(case.system, case.plan, trace, case.faults, sensors, (), detection.plan_changes)
     came = [one for one in detection.decisions if (one.in_force_ns or one.noticed_ns) < trace.horizon_ns]
     takeovers = takeover_runs(case.system, case.plan, trace, replace(detection, decisions=tuple(came)), sensors, ())
     return chains, run_bounds(case.system, case.plan, trace, chains, (), takeovers)

@@ -12,6 +12,7 @@ from rt_sched.app.run_status import LateJobs, Losses, run_status
 from rt_sched.app.simulate_beginning import Beginning
 from rt_sched.app.simulate_evidence import Evidence
 from rt_sched.app.simulate_runs import Case, Simulated
+from rt_sched.lowering.routes import as_placed
 from rt_sched.model import Task
 from rt_sched.runtime.detection import Detection
 from rt_sched.sim.statistics import ChainCounts, Counts, Distribution, TaskCounts
@@ -47,6 +48,7 @@ def simulation_document(
         arbiter_states=(),
         after_recording_ns=0,
     )
+    placed = as_placed(case.system, case.plan).tasks
     return {
         "schema": SIMULATION_SCHEMA,
         "status": status,
@@ -61,7 +63,7 @@ def simulation_document(
         "runs": counts.runs,
         "seed": case.first_seed,
         "jobs": sum(task.jobs for task in counts.tasks),
-        "tasks": [_task(case, task, row, beginning) for task, row in zip(case.system.tasks, counts.tasks, strict=True)],
+        "tasks": [_task(case, task, row, beginning) for task, row in zip(placed, counts.tasks, strict=True)],
         "chains": chains,
         "topics": _topics(case, counts),
         "pes": _elements(case, counts),
@@ -162,7 +164,7 @@ def _chain(case: Case, judged: JudgedChain, row: ChainCounts, beginning: Beginni
         document[f"{quantity}_limit_ns"] = limit_ns
         document[f"{quantity}_bound_ns"] = known.get(f"{quantity}_bound_ns")
     document["open_reaction_ns"] = row.open_max_ns if row.outputs else None
-    document["judged_until_ns"] = judged.until_ns
+    document["judged_until_ns"] = judged.first_broken_ns
     return document
 
 

@@ -18,6 +18,7 @@ from rt_sched.app.safety_path import e2e_rows, shared_document
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.takeover_runs import TakeoverRun, takeover_notes
 from rt_sched.lowering import lost_devices
+from rt_sched.lowering.outages import Outages
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording, TopicKind
 from rt_sched.runtime.detection import Detection
@@ -197,7 +198,16 @@ def _chain(judged: JudgedChain, bounds: RunBounds) -> dict[str, Any]:
         "data_age_bound_ns": known.get("data_age_bound_ns"),
         "open_reaction_ns": measured.open_reaction_ns,
         "judged_until_ns": judged.until_ns,
+        "not_judged": [{"begin_ns": begin_ns, "end_ns": end_ns} for begin_ns, end_ns in judged.broken],
     }
+
+
+def _spans(broken: Outages) -> str:
+    """Such as: from 1.000 to 2.101 s and from 3.000 s on."""
+    return " and ".join(
+        f"from {begin_ns / NS_PER_S:.3f} " + ("s on" if end_ns is None else f"to {end_ns / NS_PER_S:.3f} s")
+        for begin_ns, end_ns in broken
+    )
 
 
 def _detections(camera: str, watch: ReplayWatch) -> dict[str, Any]:
@@ -236,9 +246,9 @@ def _notes(
 ) -> list[str]:
     notes = [*timeline.notes, *takeover_notes(detection)]
     notes.extend(
-        f"chain {judged.chain.name} is judged until {judged.until_ns / NS_PER_S:.3f} s, when a fault took a part of it"
+        f"chain {judged.chain.name} is not judged {_spans(judged.broken)}, when a fault has taken a part of it"
         for judged in chains
-        if judged.until_ns is not None
+        if judged.broken
     )
     if mapping.missing_sensors:
         notes.append(f"the recording has no topic for {', '.join(mapping.missing_sensors)}; their tasks had no input")

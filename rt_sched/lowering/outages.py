@@ -32,7 +32,7 @@ def sensor_outages(system: System, faults: Sequence[Fault]) -> dict[str, Outages
         if sensor.attached_to:
             spans += _common([devices.get(device, ()) for device in sensor.attached_to])
         if spans:
-            silent[sensor.name] = _united(spans)
+            silent[sensor.name] = united(spans)
     return silent
 
 
@@ -40,10 +40,10 @@ def _by_target(faults: Iterable[Fault]) -> dict[str, Outages]:
     spans: dict[str, list[Outage]] = {}
     for fault in faults:
         spans.setdefault(fault.target, []).append((fault.time_ns, fault.until_ns))
-    return {target: _united(some) for target, some in spans.items()}
+    return {target: united(some) for target, some in spans.items()}
 
 
-def _united(spans: Iterable[Outage]) -> Outages:
+def united(spans: Iterable[Outage]) -> Outages:
     """The spans, those that overlap or touch put together."""
     united: list[Outage] = []
     for begin_ns, end_ns in sorted(spans, key=lambda span: span[0]):

@@ -67,6 +67,16 @@ def devices_under(plan: model.Plan) -> dict[str, str]:
     return {one.task: plan.processors[one.processor].device for one in plan.placements}
 
 
+def as_placed(system: model.System, plan: model.Plan) -> model.System:
+    """The system with every task on the element where a plan puts it, to ask where things are and what a loss takes.
+
+    What is lowered or analysed is the system itself, whose tasks the plan places.
+    """
+    place_of = {one.task: plan.processors[one.processor] for one in plan.placements}
+    placed = [(task, place_of[task.name]) for task in system.tasks]
+    return replace(system, tasks=tuple(replace(task, pe=(place.device, place.pe)) for task, place in placed))
+
+
 class NoRouteError(Exception):
     """No link carries a message to its reader."""
 

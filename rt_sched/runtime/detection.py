@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from rt_sched.analysis.faults.takeover_detection import decision_ns
+from rt_sched.lowering.routes import as_placed
 from rt_sched.model import Fault, Plan, PlanChange, System, Takeover
 from rt_sched.planner.failover.admission import Admission, AdmissionTest
 from rt_sched.runtime.signs_of_life import Notice, notices
@@ -64,7 +65,7 @@ def detect(
     """
     if not plan.takeovers:
         return NOTHING_LOST
-    seen = notices(system, samples, faults, recorded, horizon_ns)
+    seen = notices(as_placed(system, plan), samples, faults, recorded, horizon_ns)
     table = _Table(system, plan)
     lost: set[str] = set()
     in_force: Takeover | None = None

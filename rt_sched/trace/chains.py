@@ -76,13 +76,18 @@ class ChainMeasurement:
 
 
 def measure_chain(
-    trace: Trace, path: Sequence[str], published: Bools | None = None, until_ns: int | None = None
+    trace: Trace,
+    path: Sequence[str],
+    published: Bools | None = None,
+    until_ns: int | None = None,
+    from_ns: int = 0,
 ) -> ChainMeasurement:
     """Data ages, latencies and reactions of the chain `path`: a sensor or timed task, then tasks that read each other.
 
     `published` bool[n_jobs]: False for completed jobs that published nothing (a stage refused its input); None when
-    every completed job published. Outputs after `until_ns` do not count. Where a task reads its predecessor on several
-    inputs, the first edge in `trace.edges` counts. A trace without a setup is taken to communicate implicitly.
+    every completed job published. Outputs after `until_ns` do not count, nor do reads before `from_ns`. Where a task
+    reads its predecessor on several inputs, the first edge in `trace.edges` counts. A trace without a setup is taken to
+    communicate implicitly.
     Raises ValueError for a path that is no path of this trace, naming the place.
     """
     slots = _resolve(trace, path)
@@ -93,7 +98,7 @@ def measure_chain(
     outputs, appears_ns = _outputs(trace, path[-1], useful)
     if until_ns is not None:
         outputs = outputs[appears_ns[outputs] <= until_ns]
-    reads = _reads_of(trace, path[0])
+    reads = _reads_of(trace, path[0], from_ns)
     chained, behind = _walk_back(trace, outputs, slots, useful, reads)
     order = np.argsort(appears_ns[chained], kind="stable")
     chained, behind = chained[order], behind[order]
@@ -194,7 +199,14 @@ def _outputs(trace: Trace, name: str, useful: Bools) -> tuple[Int64s, Int64s]:
     return np.flatnonzero(published).astype(np.int64), appears_ns
 
 
-def _reads_of(trace: Trace, name: str) -> _Reads:
+def _reads_of(trace: Trace, name: str, from_ns: int) -> _Reads:
+    """Reads of the outside world from an instant on."""
+    found = _all_reads_of(trace, name)
+    some = found.time_ns >= from_ns
+    return _Reads(found.by_sensor, found.row[some], found.time_ns[some], found.number[some])
+
+
+def _all_reads_of(trace: Trace, name: str) -> _Reads:
     """Reads of the outside world by a sensor, or by a task whose jobs sample it themselves."""
     if name in trace.sensor_names:
         samples = trace.samples

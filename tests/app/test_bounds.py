@@ -51,7 +51,7 @@ def bounds_of(declared: System, real: System, silent: Sequence[int] = ()) -> Run
     simulation.run()
     trace = simulation.trace()
     rows = [int(np.flatnonzero(trace.jobs.status == JobStatus.COMPLETED)[one]) for one in silent]
-    chains = judged_chains(declared, trace, (), ("cam",), rows)
+    chains = judged_chains(declared, make_plan(declared), trace, (), ("cam",), rows)
     return run_bounds(declared, make_plan(declared), trace, chains, rows)
 
 

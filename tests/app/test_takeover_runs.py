@@ -74,7 +74,7 @@ def test_every_path_recovers_within_its_bound_at_every_instant_of_the_cycle(syst
 def test_additional_arrivals_break_no_assumption(system, plan):
     fault = Fault(FaultKind.DEVICE, "b", 503 * MS, 700 * MS)
     trace, _, runs = run(system, plan, fault)
-    bounds = run_bounds(system, plan, trace, judged_chains(system, trace, [fault], CAMERAS, []), [], runs)
+    bounds = run_bounds(system, plan, trace, judged_chains(system, plan, trace, [fault], CAMERAS, []), [], runs)
     assert [one["assumption"] for one in bounds.monitors if not one["holds"]] == []
     assert bounds.exceeded == []
 
@@ -110,3 +110,66 @@ def test_nothing_is_recovered_before_commands_are_valid(system, plan):
     assert row["recovered_after_ns"] == 299 * MS
     (row,) = fault_outcomes(system, [fault], CAMERAS, valid[:4], detection, runs)
     assert row["recovered_after_ns"] is None
+
+
+def test_monitors_hold_jobs_against_what_was_declared_where_they_ran():
+    """The element that takes over is slower to switch, its lock is held longer, and a link leads to it."""
+    core = "{processing_elements: {cpu: {kind: cpu, cores: 2"
+    locked = "criticality: B, critical_sections: [{resource: map, from: 0ms, to: 500us}]}"
+    link, table = (
+        "links: {net: {bandwidth: 100MB/s, latency: 200us}}",
+        "resources: {map: {protocol: priority_inheritance}}",
+    )
+    system = rig(
+        (f"b: {core}}}}}}}", f"b: {core}, switch_cost: 100us}}}}}}"),
+        ("sensors:\n", f"{link}\n{table}\nsensors:\n"),
+        ("{from: see, required: false}", "{from: see, required: false, link: net, size: 10kB}"),
+        ("wcet: 4ms}, deadline: 20ms, criticality: B}", f"wcet: 4ms}}, deadline: 20ms, {locked}"),
+    )
+    plan = plan_takeovers(system, make_plan(system, None))
+    fault = Fault(FaultKind.DEVICE, "a", 503 * MS, 700 * MS)
+    trace, _, runs = run(system, plan, fault)
+    bounds = run_bounds(system, plan, trace, judged_chains(system, plan, trace, [fault], CAMERAS, []), [], runs)
+    assert [one["assumption"] for one in bounds.monitors if not one["holds"]] == []
+    assert {"switches", "links"} <= {one["assumption"] for one in bounds.monitors}
+
+
+def broken(system: System, plan: Plan, *faults: Fault, recorded=CAMERAS) -> dict[str, tuple]:
+    trace, detection, _ = run(system, plan, *faults)
+    judged = judged_chains(system, plan, trace, faults, recorded, [], detection.plan_changes)
+    assert all(one.measurement.latency.max_ns < 100 * MS for one in judged)
+    return {one.chain.name: tuple((b // MS, None if e is None else e // MS) for b, e in one.broken) for one in judged}
+
+
+def test_chains_are_judged_again_when_everything_is_back_where_it_belongs(system, plan):
+    found = broken(system, plan, Fault(FaultKind.DEVICE, "a", 501 * MS, 600 * MS))
+    # Trusted 500 ms after the first sign of life at 600 ms, and in force 1 ms later.
+    assert found == {"ahead": ((501, 1101),), "behind": ()}
+    found = broken(system, plan, Fault(FaultKind.CAMERA, "rear", 501 * MS, 600 * MS))
+    assert found["ahead"] == ()
+    assert found["behind"][0][0] == 501
+    assert 1_100 <= found["behind"][0][1] <= 1_160
+    found = broken(
+        system, plan, Fault(FaultKind.DEVICE, "a", 501 * MS), Fault(FaultKind.DEVICE, "a", 600 * MS, 601 * MS)
+    )
+    assert found["ahead"] == ((501, None),)
+
+
+def test_without_takeovers_a_chain_is_judged_again_when_its_device_is_back(system):
+    plan = make_plan(system, None)
+    faults = [Fault(FaultKind.DEVICE, "a", 300 * MS, 400 * MS), Fault(FaultKind.DEVICE, "a", 700 * MS, 800 * MS)]
+    trace, _, _ = run(system, plan, *faults)
+    ahead, behind = judged_chains(system, plan, trace, faults, CAMERAS, [])
+    assert [len(one.broken) for one in (ahead, behind)] == [2, 0]
+    assert ahead.until_ns is None
+    assert ahead.measurement.latency.max_ns < 100 * MS
+    assert ahead.measurement.open_reaction_ns < 100 * MS
+
+
+def test_a_device_that_only_the_plan_uses_breaks_the_chain():
+    system = rig(("see: {runs_on: a.cpu,", "see: {runs_on: b.cpu, candidates: [a.cpu],"))
+    plan = make_plan(system, None, elements={**{t.name: t.pe for t in system.tasks}, "see": ("a", "cpu")})
+    fault = Fault(FaultKind.DEVICE, "a", 500 * MS)
+    trace, _, _ = run(system, plan, fault)
+    ahead, _ = judged_chains(system, plan, trace, [fault], CAMERAS, [])
+    assert ahead.until_ns == 500 * MS

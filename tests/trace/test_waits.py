@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from checked_systems import SYSTEMS, job_of, one, periodic, task, traced
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_systems import ALL_FEATURES, random_system
+from takeover_systems import takeover_system
 
 from rt_sched.lowering.machine_input import DeadlineAction, MachineInput, ModeChangeRow
 from rt_sched.sim import Simulation
@@ -24,7 +25,11 @@ ON_CORE = (PartKind.EXECUTION, PartKind.SWITCH, PartKind.SPIN)
 
 
 def run(seed: int) -> Trace:
-    simulation = Simulation(random_system(seed, ALL_FEATURES))
+    return simulated(random_system(seed, ALL_FEATURES))
+
+
+def simulated(given: MachineInput) -> Trace:
+    simulation = Simulation(given)
     simulation.run()
     return simulation.trace()
 
@@ -54,6 +59,13 @@ def test_parts_of_jobs_are_what_the_slices_say(seed: int) -> None:
     check_jobs(run(seed))
 
 
+@given(st.integers(0, 10**6))
+@example(19)
+@settings(max_examples=25, deadline=None)
+def test_nor_do_takeovers_leave_a_gap(seed: int) -> None:
+    check_jobs(simulated(takeover_system(seed)))
+
+
 def check_jobs(trace: Trace) -> None:
     schedule = Schedule(trace)
     at = [cores_at(trace, instant_ns) for instant_ns in range(trace.horizon_ns)]
@@ -81,7 +93,16 @@ def paths_from(trace: Trace, path: list[str]) -> Iterator[list[str]]:
 @given(st.integers(0, 10**6))
 @settings(max_examples=25, deadline=None)
 def test_the_way_of_a_frame_is_as_long_as_its_measured_latency(seed: int) -> None:
-    trace = run(seed)
+    check_ways(run(seed))
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_so_is_it_when_messages_take_other_links_meanwhile(seed: int) -> None:
+    check_ways(simulated(takeover_system(seed)))
+
+
+def check_ways(trace: Trace) -> None:
     schedule = Schedule(trace)
     for index, sensor in enumerate(trace.sensor_names):
         for path in list(paths_from(trace, [sensor]))[:4]:
@@ -189,7 +210,7 @@ def test_why_jobs_ended() -> None:
         "its deadline passed",
         None,
         "an earlier job of its task had overrun or was late",
-        "a change of mode removed its task",
+        "a change of mode, or a takeover, removed its task",
     ]
 
 

@@ -21,6 +21,7 @@ from rt_sched.analysis.methods import Method
 from rt_sched.analysis.result import ChainResult, TaskResult, Verdict, Witness, worst_verdict
 from rt_sched.analysis.system.engine import Known, TaskBound, mode_bounds
 from rt_sched.lowering.losses import fed_only_by, recovery_limit_ns
+from rt_sched.lowering.routes import as_placed
 from rt_sched.units import format_ns
 
 
@@ -115,7 +116,7 @@ def _struck(
     )
     silenced = set(loss.sensors)
     if any(device.name == scenario.target for device in study.system.devices):
-        silenced |= fed_only_by(study.system, scenario.target)
+        silenced |= fed_only_by(as_placed(study.system, old.plan), scenario.target)
     return Struck(
         scenario=scenario,
         old=old,

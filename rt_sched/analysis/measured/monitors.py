@@ -12,11 +12,13 @@ import numpy as np
 from rt_sched import model
 from rt_sched.analysis.loads.load import LoadTask
 from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.measured.declared_jobs import declared_jobs, with_changes
 from rt_sched.analysis.measured.deviation import Deviation, Looked, compared
 from rt_sched.analysis.measured.observed import bounds_end_ns
 from rt_sched.analysis.measured.processor_checks import clock_errors, supply_errors, switch_costs
 from rt_sched.analysis.system.propagation import sensor_gap_ns, sensor_streams
 from rt_sched.lowering.machine_input import Role
+from rt_sched.trace.checker.declared import Routes
 from rt_sched.trace.records import Bools, DropReason, EventKind, Int64s, JobStatus, Trace
 from rt_sched.units import NS_PER_S, ceil_int
 
@@ -264,11 +266,13 @@ class _Watch:
 
     def _sections(self) -> Looked:
         events, jobs, setup = self._trace.events, self._trace.jobs, self._mode.setup
-        longest: dict[tuple[int, int], int] = {}
-        for index, row in enumerate(setup.tasks):
-            for one in row.sections:
-                key = (index, one.resource)
-                longest[key] = max(longest.get(key, 0), one.end_ns - one.start_ns)
+        program = {
+            job: row.sections
+            for index in range(len(setup.tasks))
+            for row, rows in declared_jobs(setup, self._trace, index)
+            if row.sections
+            for job in rows.tolist()
+        }
         begun: dict[tuple[int, int], int] = {}
         kinds = (EventKind.LOCK, EventKind.UNLOCK, EventKind.OWNER_DEAD)
         for place in np.flatnonzero(np.isin(events.kind, kinds)):
@@ -280,7 +284,8 @@ class _Watch:
             if start_ns is None:
                 continue
             task, end_ns = int(jobs.task[job]), int(events.time_ns[place])
-            limit_ns = longest.get((task, resource), 0)
+            mine = (one for one in program.get(job, ()) if one.resource == resource)
+            limit_ns = max((one.end_ns - one.start_ns for one in mine), default=0)
             held_ns = end_ns - start_ns
             if held_ns > limit_ns:
                 held_ns = self._executed_between(job, start_ns, end_ns)
@@ -297,15 +302,15 @@ class _Watch:
         return int(np.maximum(within, 0).sum())
 
     def _transfers(self) -> Looked:
-        transfers, setup = self._trace.transfers, self._mode.setup
+        transfers, setup = self._trace.transfers, with_changes(self._mode.setup, self._trace)
         for number, edge in enumerate(setup.edges):
-            if edge.link is None:
-                continue
-            link = setup.links[edge.link]
-            rows = np.flatnonzero((transfers.edge == number) & (transfers.delivered_ns >= 0))
-            limit_ns = ceil_int(Fraction(edge.size_bytes * NS_PER_S) / link.bytes_per_s) + link.latency_ns
-            spent = transfers.delivered_ns[rows] - transfers.start_ns[rows]
-            yield compared(link.name, rows, transfers.start_ns[rows], spent, limit_ns)
+            sent = np.flatnonzero((transfers.edge == number) & (transfers.delivered_ns >= 0))
+            taken = Routes(setup, number).links_at(transfers.queued_ns[sent])
+            for index, link in enumerate(setup.links):
+                rows = sent[taken == index]
+                limit_ns = ceil_int(Fraction(edge.size_bytes * NS_PER_S) / link.bytes_per_s) + link.latency_ns
+                spent = transfers.delivered_ns[rows] - transfers.start_ns[rows]
+                yield compared(link.name, rows, transfers.start_ns[rows], spent, limit_ns)
 
     def _drops(self) -> Looked:
         """Full queues lose messages, so chains through them may wait longer than their bounds say."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from rt_sched import model
 from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.measured.declared_jobs import declared_jobs
 from rt_sched.analysis.measured.deviation import Looked, compared
 from rt_sched.trace.records import Bools, EventKind, Int64s, SliceKind, Trace
 from rt_sched.trace.setup import Policy, ProcessorRow
@@ -91,10 +92,10 @@ def switch_costs(mode: ModeLoad, trace: Trace) -> Looked:
     """Length of every switch before a start or resume, migration included."""
     slices, jobs = trace.slices, trace.jobs
     switches = np.flatnonzero(slices.kind == SliceKind.SWITCH)
-    tasks = jobs.task[slices.job[switches]]
-    for index, task in enumerate(mode.setup.tasks):
-        row = mode.setup.processors[task.processor]
-        mine = switches[tasks == index]
-        spent = slices.end_ns[mine] - slices.start_ns[mine]
-        limit_ns = row.switch_ns + (row.migration_ns if row.cores > 1 else 0)
-        yield compared(task.name, jobs.number[slices.job[mine]], slices.start_ns[mine], spent, limit_ns)
+    for index in range(len(mode.setup.tasks)):
+        for task, rows in declared_jobs(mode.setup, trace, index):
+            row = mode.setup.processors[task.processor]
+            mine = switches[np.isin(slices.job[switches], rows)]
+            spent = slices.end_ns[mine] - slices.start_ns[mine]
+            limit_ns = row.switch_ns + (row.migration_ns if row.cores > 1 else 0)
+            yield compared(task.name, jobs.number[slices.job[mine]], slices.start_ns[mine], spent, limit_ns)

@@ -7,12 +7,14 @@ message is on a link, a run goes on as one that begins in the new mode, so its o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.measured.declared_jobs import declared_jobs
+from rt_sched.trace.checker.declared import NEVER_NS, outages_of
 from rt_sched.trace.records import Bools, EventKind, Int64s, JobStatus, Trace
 from rt_sched.trace.setup import FaultTarget, Setup
 
@@ -109,17 +111,13 @@ def _ends_ns(trace: Trace, setup: Setup) -> Int64s:
     gone = np.isin(events.kind, (EventKind.SKIP, EventKind.ABORT)) & (events.job >= 0)
     ends_ns[events.job[gone]] = events.time_ns[gone]
     ends_ns[jobs.status == JobStatus.SUPPRESSED] = jobs.arrival_ns[jobs.status == JobStatus.SUPPRESSED]
-    lost_ns = _lost_ns(setup)
-    for row in np.flatnonzero(jobs.status == JobStatus.LOST).tolist():
-        at_ns = lost_ns.get(setup.tasks[int(jobs.task[row])].processor, trace.horizon_ns + 1)
-        ends_ns[row] = max(int(jobs.arrival_ns[row]), at_ns)
+    for index in np.unique(jobs.task[jobs.status == JobStatus.LOST]).tolist():
+        for declared, rows in declared_jobs(setup, trace, index):
+            outages = outages_of(setup, FaultTarget.PROCESSOR, declared.processor, trace.horizon_ns)
+            mine = rows[jobs.status[rows] == JobStatus.LOST]
+            at_ns = np.where(outages.covers(jobs.arrival_ns[mine]), jobs.arrival_ns[mine], NEVER_NS)
+            ends_ns[mine] = np.minimum(at_ns, outages.next_ns(jobs.arrival_ns[mine]))
     return ends_ns.astype(np.int64)
-
-
-def _lost_ns(setup: Setup) -> Mapping[int, int]:
-    """When a processor was lost."""
-    lost = [fault for fault in setup.faults if fault.kind is FaultTarget.PROCESSOR]
-    return {fault.target: min(one.time_ns for one in lost if one.target == fault.target) for fault in lost}
 
 
 def _idle_from_ns(trace: Trace, ends_ns: Int64s, after_ns: int) -> int | None:

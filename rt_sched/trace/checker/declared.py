@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,25 @@ def terms_of(setup: Setup, task: int) -> list[Term]:
 def row_at(setup: Setup, task: int, time_ns: int) -> TaskRow:
     """The row that declares a task from an instant on."""
     return next(term.row for term in terms_of(setup, task) if term.begin_ns <= time_ns < term.end_ns)
+
+
+class Routes:
+    """Which link carries the messages of an edge, from when on; `any`: whether one ever does."""
+
+    def __init__(self, setup: Setup, edge: int) -> None:
+        changes = sorted((one for one in setup.route_changes if one.edge == edge), key=lambda one: one.time_ns)
+        self._times_ns = [change.time_ns for change in changes]
+        self._links = [setup.edges[edge].link, *(change.link for change in changes)]
+        self.any = any(link is not None for link in self._links)
+
+    def link_at(self, time_ns: int) -> int | None:
+        """The link of what is published at an instant, None for none."""
+        return self._links[bisect_right(self._times_ns, time_ns)]
+
+    def links_at(self, time_ns: Int64s) -> Int64s:
+        """The same for many instants, -1 for none."""
+        links = np.array([-1 if link is None else link for link in self._links], np.int64)
+        return np.asarray(links[np.searchsorted(self._times_ns, time_ns, side="right")], np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

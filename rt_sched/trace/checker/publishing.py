@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 
+from rt_sched.trace.checker.declared import Routes
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, History
 from rt_sched.trace.records import EventKind, Int64s, JobStatus, SampleStatus, message_of_sample, sample_of
-from rt_sched.trace.setup import FaultTarget, Setup
+from rt_sched.trace.setup import FaultTarget
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +113,7 @@ def _through_links(history: History, sent: tuple[list[Stream], list[Stream]], fo
     tasks, sensors = sent
     streams: list[Stream] = []
     queued: list[tuple[int, int, int, int, int, int]] = []
-    routes = [_Routes(history.setup, index) for index in range(len(history.setup.edges))]
+    routes = [Routes(history.setup, index) for index in range(len(history.setup.edges))]
     for index, edge in enumerate(history.setup.edges):
         source = sensors[edge.sensor] if edge.sensor is not None else tasks[edge.task or 0]
         streams.append(source)
@@ -145,22 +145,8 @@ def _through_links(history: History, sent: tuple[list[Stream], list[Stream]], fo
     return streams
 
 
-class _Routes:
-    """Which link carries the messages of an edge, from when on."""
-
-    def __init__(self, setup: Setup, edge: int) -> None:
-        changes = sorted((one for one in setup.route_changes if one.edge == edge), key=lambda one: one.time_ns)
-        self._times_ns = [change.time_ns for change in changes]
-        self._links = [setup.edges[edge].link, *(change.link for change in changes)]
-        self.any = any(link is not None for link in self._links)
-
-    def link_at(self, time_ns: int) -> int | None:
-        """The link of what is published at an instant, None for none."""
-        return self._links[bisect_right(self._times_ns, time_ns)]
-
-
 def _transfers(
-    history: History, routes: list[_Routes], queued: list[tuple[int, int, int]], found: Findings
+    history: History, routes: list[Routes], queued: list[tuple[int, int, int]], found: Findings
 ) -> dict[int, list[tuple[int, int, int, int, int]]]:
     """Send everything through the links and compare with the transfers.
 

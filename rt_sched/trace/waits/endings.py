@@ -9,7 +9,8 @@ from rt_sched.trace.waits.schedule import Schedule
 
 _ABORTED = {
     Rule.BUDGETS: "its budget was used up",
-    Rule.MODES: "a change of mode removed its task",
+    Rule.MODES: "a change of mode, or a takeover, removed its task",
+    Rule.TAKEOVERS: "its task went elsewhere",
     Rule.CRITICALITY: "its processor went to HI mode",
     Rule.ENDS: "its deadline passed",
 }

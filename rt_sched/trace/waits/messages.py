@@ -8,7 +8,9 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
+from rt_sched.trace.checker.declared import Routes
 from rt_sched.trace.records import DropReason, EventKind, JobStatus, SampleStatus, message_of_sample, sample_of
 from rt_sched.trace.setup import EdgeKind
 from rt_sched.trace.waits.kinds import Cause, Part, PartKind, Reason
@@ -60,6 +62,21 @@ class Messages:
         return {key: row for row, key in enumerate(keys)}
 
     @cached_property
+    def _routes(self) -> list[Routes]:
+        setup = self._schedule.setup
+        return [Routes(setup, edge) for edge in range(len(setup.edges))]
+
+    @cached_property
+    def _links(self) -> npt.NDArray[np.int64]:
+        """The link of every transfer, int64[n_transfers]."""
+        transfers = self._trace.transfers
+        links = np.full(len(transfers), -1, np.int64)
+        for edge, routes in enumerate(self._routes):
+            mine = transfers.edge == edge
+            links[mine] = routes.links_at(transfers.queued_ns[mine])
+        return links
+
+    @cached_property
     def _let_published(self) -> set[int]:
         return {job for _, job, _, _ in self._schedule.history.events(EventKind.LET_PUBLISH)}
 
@@ -78,18 +95,20 @@ class Messages:
 
     def visible_ns(self, edge: int, message: int) -> int | None:
         """When the message was at the end of an edge; None where it never was."""
-        if self._schedule.setup.edges[edge].link is None:
-            return self.published_ns(message)
         row = self._transfers.get((edge, message))
-        delivered_ns = -1 if row is None else int(self._trace.transfers.delivered_ns[row])
-        return delivered_ns if delivered_ns >= 0 else None
+        if row is not None:
+            delivered_ns = int(self._trace.transfers.delivered_ns[row])
+            return delivered_ns if delivered_ns >= 0 else None
+        published_ns = self.published_ns(message)
+        direct = published_ns is not None and self._routes[edge].link_at(published_ns) is None
+        return published_ns if direct else None
 
     def transfer_parts(self, edge: int, message: int) -> Iterator[Part]:
         """From publication to the end of the edge, which is no time where the edge has no link."""
-        index = self._schedule.setup.edges[edge].link
         row = self._transfers.get((edge, message))
-        if index is None or row is None:
+        if row is None:
             return
+        index = int(self._links[row])
         transfers, link = self._trace.transfers, self._schedule.setup.links[index].name
         queued_ns, start_ns = int(transfers.queued_ns[row]), int(transfers.start_ns[row])
         delivered_ns, at_ns = int(transfers.delivered_ns[row]), queued_ns
@@ -103,8 +122,8 @@ class Messages:
     def _on_link(self, link: int, start_ns: int, end_ns: int) -> Iterator[tuple[int, int, int]]:
         """What a link sent in [start_ns, end_ns), cut to it: begin, end, message."""
         transfers = self._trace.transfers
-        of_link = np.array([edge.link == link for edge in self._schedule.setup.edges], np.bool_)[transfers.edge]
-        inside = of_link & (transfers.start_ns >= 0) & (transfers.start_ns < end_ns) & (transfers.end_ns > start_ns)
+        sent = (self._links == link) & (transfers.start_ns >= 0)
+        inside = sent & (transfers.start_ns < end_ns) & (transfers.end_ns > start_ns)
         rows = np.flatnonzero(inside)
         for row in rows[np.argsort(transfers.start_ns[rows], kind="stable")].tolist():
             begin_ns, until_ns = int(transfers.start_ns[row]), int(transfers.end_ns[row])

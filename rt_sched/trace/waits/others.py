@@ -155,7 +155,7 @@ def _reason(schedule: Schedule, job: int, other: _Occupant, at_ns: int, window: 
         return Reason.CAME_FIRST if theirs == mine else _BETTER.get(processor.policy, Reason.HIGHER_PRIORITY)
     if schedule.locks.fixed_at(other.job, at_ns):
         return Reason.LOCK_HELD
-    points = schedule.setup.tasks[int(schedule.trace.jobs.task[other.job])].preemption_points_ns
+    points = schedule.history.task_row(other.job).preemption_points_ns
     if other.kind is not SliceKind.EXECUTE or points is not None or not preempts(processor):
         return Reason.NON_PREEMPTIVE
     return None
