@@ -41,7 +41,7 @@ class Fuse(StageBase):
     no sweep has come for `lidar_timeout_ms`, 0.
 
     While a takeover gives a sensor no weight, its weight is 0 at once, and nothing new of it is fused until it is
-    trusted again: the others have its share of each direction.
+    trusted again: the others have its share of each direction. Other factors count from the next measurement on.
 
     Time-triggered. A message that is read again adds nothing. One from the future waits until it is not. One that is
     older than its sensor's last, or than the newest of the job's inputs by more than the task's `max_disparity` (or
@@ -152,7 +152,8 @@ class Fuse(StageBase):
             self._started_ns = now_ns
         self._follow_vehicle(inputs.get("ego"), now_ns)
 
-        lost = {sensor for sensor, factor in job.weights if factor == 0}
+        factors = {sensor: float(factor) for sensor, factor in job.weights}
+        lost = {sensor for sensor, factor in factors.items() if factor <= 0.0}
         lidar = self._sensors["lidar"] or "lidar"
         boxes: Boxes3D | None = None if lidar in lost else inputs.get("boxes")
         frames = [m for name, m in inputs.items() if name.startswith("detections_") and m is not None]
@@ -161,10 +162,13 @@ class Fuse(StageBase):
         oldest_ns = max(stamps, default=now_ns) - self._disparity_ns
         oldest_ns = max(oldest_ns, now_ns - self._coast_ns)
         if boxes is not None and self._is_new(lidar, boxes.capture_time_ns, now_ns, oldest_ns):
-            sweep = self._boxes.fuse(self._objects, boxes, lidar, now_ns, self._history, self._speed.speed_m_s)
+            certainty = min(1.0, factors.get(lidar, 1.0))
+            sweep = self._boxes.fuse(
+                self._objects, boxes, lidar, now_ns, self._history, self._speed.speed_m_s, certainty
+            )
             self._speed.measure(sweep)
         new = [frame for frame in frames if self._is_new(frame.camera, frame.capture_time_ns, now_ns, oldest_ns)]
-        self._weights.update(now_ns, self._used_ns, lost)
+        self._weights.update(now_ns, self._used_ns, factors)
         for frame in sorted(new, key=lambda m: (m.capture_time_ns, m.camera)):
             may_start = self._cameras_start_objects(now_ns)
             self._frames.fuse(self._objects, frame, now_ns, self._history, may_start=may_start)

@@ -52,8 +52,12 @@ class BoxFusion:
         now_ns: int,
         history: EgoHistory,
         ego_speed_m_s: float | None,
+        certainty: float = 1.0,
     ) -> Sweep:
-        """All boxes of a sweep of `lidar` into `objects`, which stand at `now_ns`; the sweep along today's axes."""
+        """All boxes of a sweep of `lidar` into `objects`, which stand at `now_ns`; the sweep along today's axes.
+
+        `certainty`: in (0, 1], by what the inverse variance of a box is multiplied.
+        """
         sweep = self._seen_today(boxes, now_ns, history, ego_speed_m_s)
         paired = set()
         for item in objects.items:
@@ -61,7 +65,7 @@ class BoxFusion:
         for row, column in assigned_pairs(self._cost(objects, sweep), _ALONE):
             paired.add(column)
             found, size = objects.items[row], sweep.extents_m[column]
-            self._correct(objects, row, sweep, column)
+            self._correct(objects, row, sweep, column, certainty)
             found.size_m = size
             objects.turn_face(row, near_face(sweep.centers_m[column, 0], size[0] / 2.0) or found.face)
             objects.found_by_lidar(found, lidar, boxes.capture_time_ns)
@@ -70,11 +74,11 @@ class BoxFusion:
                 size = sweep.extents_m[column]
                 face = near_face(sweep.centers_m[column, 0], size[0] / 2.0) or -1
                 end, age_s = sweep.ends_m(face)[column], float(sweep.ages_s[column])
-                found = objects.add(end, self._noise, face, size, boxes.capture_time_ns, age_s)
+                found = objects.add(end, self._noise / certainty, face, size, boxes.capture_time_ns, age_s)
                 objects.found_by_lidar(found, lidar, boxes.capture_time_ns)
         return sweep
 
-    def _correct(self, objects: ObjectList, row: int, sweep: Sweep, column: int) -> None:
+    def _correct(self, objects: ObjectList, row: int, sweep: Sweep, column: int, certainty: float) -> None:
         """Corrects an object by the near end of a box.
 
         Across the way, a box that has become narrower moves the object only as far as both its sides agree on. What
@@ -83,7 +87,7 @@ class BoxFusion:
         come out of hiding, towards the vehicle's way: its middle counts. Either tells the less, the more has changed.
         """
         found, age_s = objects.items[row], float(sweep.ages_s[column])
-        end, noise = sweep.ends_m(found.face)[column], self._noise
+        end, noise = sweep.ends_m(found.face)[column], self._noise / certainty
         hidden_m = 0.0
         # The size of one that a camera has placed since is a typical one, no outline.
         if not found.placed_by_camera:

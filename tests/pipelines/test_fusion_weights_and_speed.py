@@ -263,7 +263,11 @@ def test_boxes_count_at_their_own_instant_however_the_sweep_was_deskewed(deskew:
 
 
 def under(stage: Fuse, now_ns: int, lost: tuple[str, ...], **inputs: Any) -> TrackedObjects:
-    job = JobContext("fuse", 0, now_ns, now_ns, now_ns, now_ns, tuple((name, Fraction(0)) for name in lost))
+    return weighed(stage, now_ns, {name: Fraction(0) for name in lost}, **inputs)
+
+
+def weighed(stage: Fuse, now_ns: int, factors: dict[str, Fraction], **inputs: Any) -> TrackedObjects:
+    job = JobContext("fuse", 0, now_ns, now_ns, now_ns, now_ns, tuple(factors.items()))
     objects = stage.process(job, inputs)["objects"]
     assert isinstance(objects, TrackedObjects)
     return objects
@@ -284,6 +288,60 @@ def test_a_takeover_takes_the_weight_of_a_lost_view_at_once_and_gives_it_back() 
     # What it sends meanwhile is not fused.
     assert stamps[6]["tele"] == 4 * CYCLE_NS - 26 * MS
     assert stamps[6]["wide"] == 6 * CYCLE_NS - 26 * MS
+
+
+def tracked(factors: dict[str, Fraction]) -> tuple[float, float, dict[str, float]]:
+    """How far left a car is, its variance, and the weights, where wide sees it 45 cm right and tele 45 cm left."""
+    stage = started(sensors={"wide": WIDE, "tele": TELE})
+    for k in range(1, 13):
+        now_ns = k * CYCLE_NS
+        views = {}
+        for sensor, shift_px in ((WIDE, 6.0), (TELE, -12.0)):
+            frame = seen(now_ns - 26 * MS, sensor, (30.0, 0.0))
+            aside = frame.boxes_px + np.array([shift_px, 0.0, shift_px, 0.0], np.float32)
+            views[f"detections_{sensor.name}"] = replace(frame, boxes_px=aside)
+        objects = weighed(stage, now_ns, factors, **views)
+    assert objects.covariances is not None
+    return float(objects.positions_m[0, 1]), float(objects.covariances[0, 1, 1]), weights(objects)
+
+
+def test_a_track_lies_nearer_to_where_a_camera_with_more_weight_sees_it() -> None:
+    usual, wide, tele = (tracked(one) for one in ({}, {"wide": Fraction(4)}, {"tele": Fraction(4)}))
+    assert wide[0] < usual[0] - 0.05 < usual[0] + 0.05 < tele[0]
+    assert wide[2]["wide"] > usual[2]["wide"] > tele[2]["wide"]
+    # All that see it weighed alike, and more, is as without.
+    assert tracked({"wide": Fraction(3), "tele": Fraction(3)})[0] == pytest.approx(usual[0])
+
+
+def test_less_weight_makes_a_track_less_certain_and_more_never_makes_it_more() -> None:
+    _, usual, _ = tracked({})
+    _, little, shares = tracked({"wide": Fraction(1, 20), "tele": Fraction(1, 20)})
+    assert little > 1.2 * usual
+    assert shares["tele"] < 0.05
+    assert tracked({"wide": Fraction(9), "tele": Fraction(9)})[1] == pytest.approx(usual)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from(["wide", "tele", "rear"]), st.fractions(0, 8), max_size=3), st.floats(5, 80))
+def test_shares_add_up_to_one_or_to_the_largest_factor(factors: dict[str, Fraction], x_m: float) -> None:
+    cameras = {name: CameraGeometry.of(SENSORS[name]) for name in ("wide", "tele")}
+    shares = SensorWeights({k: v for k, v in cameras.items() if v is not None}, dict.fromkeys(cameras, 70 * MS))
+    shares.update(100 * MS, dict.fromkeys(cameras, 90 * MS), {name: float(one) for name, one in factors.items()})
+    left = [name for name in cameras if factors.get(name, 1) > 0]
+    total = sum(shares.share(name, x_m, 0.0) for name in left)
+    assert total == pytest.approx(min(1.0, max((float(factors.get(name, 1)) for name in left), default=0.0)))
+
+
+def test_a_lidar_with_less_weight_moves_a_track_less() -> None:
+    found = {}
+    for factor in (Fraction(1), Fraction(1, 20)):
+        stage = started()
+        for k in range(1, 9):
+            objects = weighed(stage, k * 100 * MS, {"top": factor}, boxes=boxes(k * 100 * MS, (30.0 - k * 0.5, 0.0)))
+        assert objects.covariances is not None
+        found[factor] = float(objects.covariances[0, 0, 0])
+        assert weights(objects)["top"] == float(factor)
+    assert found[Fraction(1, 20)] > 3 * found[Fraction(1)]
 
 
 @settings(deadline=None)  # the first example loads the solver
