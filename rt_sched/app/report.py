@@ -19,6 +19,7 @@ from rt_sched.app.report_chains import chain_rows
 from rt_sched.app.report_critical import critical_runs
 from rt_sched.app.report_evidence import evidence, system_file_of, with_observed
 from rt_sched.app.report_faults import faults_of
+from rt_sched.app.report_instants import instants_section
 from rt_sched.app.report_requirements import requirement_section
 from rt_sched.app.report_resources import resource_section
 from rt_sched.app.report_safety import safety_section
@@ -28,21 +29,23 @@ from rt_sched.app.report_validation import validation_section
 from rt_sched.app.show import system_document
 from rt_sched.model import Plan, System
 from rt_sched.report.schedulability.schema import TITLE
-from rt_sched.report.system_graph import system_graph
+from rt_sched.report.system_graph import graph_rows
 
 Row = dict[str, Any]
 
 REPORT_SCHEMA = TITLE
 #: Systems with more tasks have their margins searched only when asked: the search takes minutes then.
 MOST_TASKS_SEARCHED = 60
+_TOLD_EVERY = 20
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
     """What is reported on. `system`: None for the system file that the runs name; `runs`: run folders.
 
-    `margins`: whether they are searched, None for what suits the size of the system. `command`: the call, as a shell
-    would take it.
+    `margins`: whether they are searched, None for what suits the size of the system. `plan`: file of the plan, None for
+    the one that `policy` makes. `search`: what `rt-sched search` found; `instants`: measured recoveries of losses at
+    many instants. `command`: the call, as a shell would take it.
     """
 
     system: str | None = None
@@ -50,6 +53,9 @@ class ReportRequest:
     policy: str | None = None
     methods: str | None = None
     margins: bool | None = None
+    plan: Path | None = None
+    search: Path | None = None
+    instants: Path | None = None
     command: str = "rt-sched report"
 
 
@@ -60,7 +66,7 @@ def report_document(request: ReportRequest, tell: Callable[[str], None]) -> Row:
     another system, AnalysisNotApplicable for an unknown policy or method.
     """
     named = request.system if request.system is not None else system_file_of(request.runs[0])
-    path, system, plan = load_and_plan(named, request.policy)
+    path, system, plan = load_and_plan(named, request.policy, request.plan, tell)
     names = method_names(request.methods)
     tell("bounding responses and chains")
     report = analyze(system, plan, methods=names)
@@ -73,6 +79,8 @@ def report_document(request: ReportRequest, tell: Callable[[str], None]) -> Row:
     analysis = analysis_document(Analysed(report, str(path), elements, None, declared))
     tell("losing what no scenario loses")
     faults = faults_of(system, plan, report, declared)
+    if request.instants is not None:
+        faults["instants"] = instants_section(request.instants, faults["rows"])
     margins = _margins(request, system, plan, names, tell)
     tell("reading runs" if request.runs else "playing worst-case runs")
     system_sha256 = file_sha256(path)
@@ -94,7 +102,7 @@ def report_document(request: ReportRequest, tell: Callable[[str], None]) -> Row:
         "critical_runs": critical_runs(modes, report.modes),
         "chains": chain_rows(analysis["chains"], tasks, runs),
         "disparities": analysis["disparities"],
-        "resources": resource_section(system, tasks),
+        "resources": resource_section(system, plan, tasks),
         "faults": faults,
         "evidence": {"runs": runs},
         "margins": margins,
@@ -120,7 +128,16 @@ def _margins(
     if not wanted:
         return None
     tell("searching margins")
-    return {"modes": margin_rows(system, plan, names, lambda *_: None)}
+    searches = 0
+
+    def progress(done: int, of: int) -> None:
+        nonlocal searches
+        searches += 1
+        if done % _TOLD_EVERY == 0 and done < of:
+            tell(f"searching margins: {done} of {of}")
+
+    modes = margin_rows(system, plan, names, progress)
+    return {"searches": searches, "modes": modes}
 
 
 def _model(system: System, plan: Plan, file: str) -> Row:
@@ -148,7 +165,7 @@ def _model(system: System, plan: Plan, file: str) -> Row:
             }
             for one in plan.processors
         ],
-        "drawing": system_graph(system),
+        "graph": graph_rows(system),
     }
 
 
@@ -156,7 +173,12 @@ def _reproduction(request: ReportRequest, named: str, system_sha256: str, docume
     methods = {row["method"] for row in document["tasks"] if row["method"] is not None}
     return {
         "command": request.command,
-        "inputs": [{"path": named, "sha256": system_sha256}],
+        "inputs": [{"path": named, "sha256": system_sha256}]
+        + [
+            {"path": str(file), "sha256": file_sha256(file)}
+            for file in (request.plan, request.search, request.instants)
+            if file is not None
+        ],
         "runs": [
             {key: run[key] for key in ("name", "command", "seed", "schedule_sha256")}
             for run in document["evidence"]["runs"]

@@ -13,20 +13,20 @@ from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import ModeResult, TaskResult, Verdict
 from rt_sched.analysis.system.critical_runs import critical_run
 from rt_sched.analysis.system.engine import loads_with_arrivals
-from rt_sched.app.report_bounds import share_ppm
+from rt_sched.app.report_played import played_row
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.nominal_samples import nominal_samples
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.model import ModeChange, Policy, Sporadic
 from rt_sched.sim import Simulation
-from rt_sched.trace.records import SliceKind, Trace
+from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import response_ns
 
 Row = dict[str, Any]
 
-#: Runs that a report shows, tasks that must be in time first; pieces of execution in one picture; jobs in one run.
-MOST_RUNS, MOST_PIECES, MOST_JOBS = 24, 160, 20_000
+#: Runs that a report shows, tasks that must be in time first; jobs in one run.
+MOST_RUNS, MOST_JOBS = 24, 20_000
 _ORDER = (Verdict.UNSCHEDULABLE, Verdict.INCONCLUSIVE, Verdict.SCHEDULABLE)
 
 
@@ -85,7 +85,11 @@ def _run_row(mode: ModeLoad, result: TaskResult, load: ProcessorLoad, task: Load
         job = int(mine[np.argmax(responses[mine])])
         if best is None or int(responses[job]) > best[0]:
             best = (int(responses[job]), job, how, trace)
-    return None if best is None else _row(result, load, *best)
+    if best is None:
+        return None
+    response, job, how, trace = best
+    bound_ns = None if result.bound is None else result.bound.value_ns
+    return played_row(trace, job, response, result.task, result.mode, load.processor, how, bound_ns)
 
 
 def _tried(
@@ -110,72 +114,3 @@ def _tried(
         free = [isinstance(one.activation, Sporadic) for one in mode.system.tasks]
         how = "tasks are released together where their arrivals leave it open, and what blocks begins just before"
         yield how, critical_run(nominal, free, load, task, result.bound)
-
-
-def _row(result: TaskResult, load: ProcessorLoad, response: int, job: int, how: str, trace: Trace) -> Row:
-    jobs, slices = trace.jobs, trace.slices
-    arrival_ns = int(jobs.arrival_ns[job])
-    finish_ns = int(jobs.finish_ns[job])
-    one = load.processor
-    names = [one.name] if one.cores == 1 else [f"{one.name}.{core}" for core in range(one.cores)]
-    here = np.flatnonzero(np.isin(slices.processor, [trace.processor_names.index(name) for name in names]))
-    start_ns = arrival_ns
-    if one.cores == 1:
-        start_ns = _busy_since(slices.start_ns[here], slices.end_ns[here], arrival_ns)
-    end_ns = max(arrival_ns + response, int(jobs.deadline_ns[job]))
-    shown = here[(slices.end_ns[here] > start_ns) & (slices.start_ns[here] < end_ns)]
-    shown_last = shown[-MOST_PIECES:]
-    arrivals = {int(slices.job[piece]) for piece in shown_last} | {job}
-    return {
-        "mode": result.mode,
-        "task": result.task,
-        "processor": one.name,
-        "how": how,
-        "job": int(jobs.number[job]),
-        "arrival_ns": arrival_ns,
-        "deadline_at_ns": int(jobs.deadline_ns[job]),
-        "finish_ns": finish_ns if finish_ns >= 0 else None,
-        "response_ns": response,
-        "unfinished": finish_ns < 0,
-        "missed": bool(jobs.missed[job]),
-        "response_bound_ns": None if result.bound is None else result.bound.value_ns,
-        "tightness_ppm": None if result.bound is None else share_ppm(response, result.bound.value_ns),
-        "start_ns": start_ns,
-        "end_ns": end_ns,
-        "lanes": _lanes(
-            result.task, [trace.task_names[int(jobs.task[int(slices.job[piece])])] for piece in shown_last]
-        ),
-        "pieces_in_all": int(shown.size),
-        "pieces": [
-            {
-                "core": trace.processor_names[int(slices.processor[piece])],
-                "task": trace.task_names[int(jobs.task[int(slices.job[piece])])],
-                "job": int(jobs.number[int(slices.job[piece])]),
-                "start_ns": int(slices.start_ns[piece]),
-                "end_ns": int(slices.end_ns[piece]),
-                "kind": SliceKind(int(slices.kind[piece])).name.lower(),
-            }
-            for piece in shown_last
-        ],
-        "arrivals": [
-            {"task": trace.task_names[int(jobs.task[row])], "arrival_ns": int(jobs.arrival_ns[row])}
-            for row in sorted(arrivals)
-            if start_ns <= jobs.arrival_ns[row] <= end_ns
-        ],
-    }
-
-
-def _lanes(task: str, ran: Sequence[str]) -> list[str]:
-    """The tasks that ran, in order of their first piece, and `task` at the end."""
-    return [*dict.fromkeys(one for one in ran if one != task), task]
-
-
-def _busy_since(starts: Any, ends: Any, arrival_ns: int) -> int:
-    """Since when a processor had executed without a pause at `arrival_ns`; slices in order of their ends."""
-    since = arrival_ns
-    for start_ns, end_ns in sorted(zip(starts.tolist(), ends.tolist(), strict=True), reverse=True):
-        if end_ns >= since and start_ns < since:
-            since = start_ns
-        elif end_ns < since:
-            break
-    return int(since)

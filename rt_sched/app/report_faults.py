@@ -12,6 +12,8 @@ from rt_sched.model import FaultEffect, FaultScenario, Plan, System
 
 Row = dict[str, Any]
 
+_TAKEOVER_KEYS = ("losses", "moves", "dropped", "redone", "at_once", "variants", "weights", "recoveries")
+
 
 def faults_of(system: System, plan: Plan, report: AnalysisReport, declared: Row | None) -> Row:
     """The matrix of single faults. `declared`: the section `faults` of the analysis document, None where it has none.
@@ -29,6 +31,8 @@ def faults_of(system: System, plan: Plan, report: AnalysisReport, declared: Row 
         "verdict": None if declared is None else declared["verdict"],
         "rows": rows,
         "worst": _worst(rows),
+        "planned": any(row["takeover"] is not None for row in rows),
+        "instants": None,
         "transitions": [] if declared is None else [_transition(one) for one in declared["transitions"]],
         "misses": [] if declared is None else declared["misses"],
     }
@@ -69,7 +73,13 @@ def _row(system: System, scenario: Row, case: Row, *, stated: bool) -> Row:
         ],
         "handling": handling,
         "recovered_ns": None if handling is None else _recovered_ns(handling),
+        "takeover": _takeover(case["takeover"]),
     }
+
+
+def _takeover(found: Row | None) -> Row | None:
+    """What the plan answers the loss with, and how soon every path that the loss had cut is back."""
+    return None if found is None else {"move_count": len(found["moves"]), **{key: found[key] for key in _TAKEOVER_KEYS}}
 
 
 def _recovered_ns(handling: Row) -> int | None:
@@ -101,7 +111,30 @@ def _worst(rows: Sequence[Row]) -> Row | None:
         "recovered_ns": row["recovered_ns"],
         "limit_ns": handling["limit_ns"],
         "margin_ns": handling["limit_ns"] - row["recovered_ns"],
+        "parts": _parts(row),
     }
+
+
+def _parts(row: Row) -> list[Row]:
+    """What the time until the recovery consists of; under a takeover the steps of its slowest path, too."""
+    handling = row["handling"]
+    derived = handling["detection_derived"]
+    by = derived["by"] if derived is not None and derived["by"] != "" else None
+    parts = [{"kind": "detection", "by": by, "value_ns": handling["detection_ns"]}]
+    parts.append({"kind": "decision", "by": None, "value_ns": handling["decision_ns"]})
+    parts.append({"kind": "start", "by": None, "value_ns": handling["start_latency_ns"]})
+    slowest = _slowest(row["takeover"])
+    if slowest is None:
+        parts.append({"kind": "first_output", "by": handling["path"], "value_ns": handling["first_output_ns"] or 0})
+    else:
+        parts += [{key: term[key] for key in ("kind", "by", "value_ns")} for term in slowest["terms"]]
+    return [one for one in parts if one["value_ns"]]
+
+
+def _slowest(takeover: Row | None) -> Row | None:
+    """The path with the longest recovery of those to which a limit applies."""
+    counted = [one for one in (takeover or {}).get("recoveries", ()) if one["counted"] and one["terms"] is not None]
+    return max(counted, key=lambda one: int(one["recovered_ns"]), default=None)
 
 
 def _transition(one: Row) -> Row:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rt_sched.model import Protocol, System
+from rt_sched.app.report_inversion import inversion_examples, waits
+from rt_sched.model import Plan, Protocol, System
 
 Row = dict[str, Any]
 
@@ -22,10 +23,14 @@ _EFFECT = {
 }
 
 
-def resource_section(system: System, tasks: Sequence[Row]) -> Row:
+def resource_section(system: System, plan: Plan, tasks: Sequence[Row]) -> Row:
     """Every resource with its sections, and every wait for less urgent work in the bounds. `tasks`: of the report."""
     return {
-        "resources": [_resource(system, one.name, one.protocol) for one in system.resources],
+        "resources": [
+            {**_resource(system, one.name, one.protocol), "waits": waits(system, plan, one, tasks)}
+            for one in system.resources
+        ],
+        "examples": inversion_examples(system, plan),
         "blocking": [
             {
                 "mode": row["mode"],
@@ -72,19 +77,16 @@ def _resource(system: System, name: str, protocol: Protocol) -> Row:
 
 
 def _inversion(system: System, name: str, protocol: Protocol) -> str:
-    """What the resource would do without its protocol."""
+    """What becomes of the resource without a protocol, in words."""
     users = [task for task in system.tasks if any(section.resource == name for section in task.sections)]
     if len(users) < 2:
         return "one task alone uses it: there is no inversion, with or without a protocol"
-    places = {user.pe for user in users}
-    between = [
-        task.name for task in system.tasks if task.pe in places and task not in users and protocol is not Protocol.NONE
-    ]
     if protocol is Protocol.NONE:
-        return "unbounded: no protocol is declared"
-    if not between:
-        return "without the protocol: the same sections block, as no other task runs where its users run"
-    return f"without the protocol: not bounded; {', '.join(between)} could run while a more urgent user waits"
+        return "no protocol is declared: no wait for it is bounded"
+    places = {user.pe for user in users}
+    if len(places) > 1:
+        return "its users run on several elements: without the protocol no wait for it is bounded"
+    return "without the protocol a holder keeps its own urgency, and whatever is more urgent runs before it goes on"
 
 
 def _lock_reasons(system: System, row: Row) -> list[str]:

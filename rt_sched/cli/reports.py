@@ -26,6 +26,20 @@ def report(
         ),
     ] = None,
     policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="PLAN.yaml", help="A plan as rt-sched plan writes it, in place of a policy."),
+    ] = None,
+    search: Annotated[
+        Path | None,
+        typer.Option("--search", metavar="FILE.json", help="What rt-sched search --json found, as evidence."),
+    ] = None,
+    recoveries: Annotated[
+        Path | None,
+        typer.Option(
+            "--recoveries", metavar="FILE.json", help="Recoveries measured at many instants, as evidence for takeovers."
+        ),
+    ] = None,
     margins: Annotated[
         bool | None,
         typer.Option("--margins/--no-margins", help="Search margins.", show_default="up to 60 tasks"),
@@ -61,6 +75,9 @@ def report(
         runs=tuple(runs or ()),
         policy=policy,
         margins=margins,
+        plan=plan,
+        search=search,
+        instants=recoveries,
         command=command_line(),
     )
     with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
@@ -84,13 +101,13 @@ def report(
 
 
 def write_page(
-    output: Path, system: str, *, policy: str | None, methods: str | None, margins: bool | None
+    output: Path, system: str, *, policy: str | None, methods: str | None, margins: bool | None, plan: Path | None
 ) -> dict[str, Any]:
     """The report on a system as a page, with its document beside it, which is given back."""
     from rt_sched.app.report import ReportRequest, report_document
     from rt_sched.app.report_files import write_report
 
-    request = ReportRequest(system, policy=policy, methods=methods, margins=margins, command=command_line())
+    request = ReportRequest(system, policy=policy, methods=methods, margins=margins, plan=plan, command=command_line())
     document = report_document(request, _tell)
     write_report(document, output)
     return document

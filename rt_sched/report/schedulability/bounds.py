@@ -58,6 +58,22 @@ def critical_figures(document: Row, most: int) -> list[RunFigure]:
     return [RunFigure(run, _schedule(run)) for run in document["critical_runs"][:most]]
 
 
+@dataclass(frozen=True, slots=True)
+class InversionFigures:
+    """`example`: of the document; `runs`: the protocol of each of its runs, the run and its figure."""
+
+    example: Row
+    runs: tuple[tuple[str, Row, Markup], ...]
+
+
+def inversion_figures(document: Row) -> list[InversionFigures]:
+    """The runs of every example of an inversion, with the protocol and without."""
+    return [
+        InversionFigures(one, tuple((each["protocol"], each["run"], _schedule(each["run"])) for each in one["runs"]))
+        for one in document["resources"]["examples"]
+    ]
+
+
 def _schedule(run: Row) -> Markup:
     """A lane per task that executes, the one at stake last, with its arrival, its response and its deadline."""
     start, end = run["start_ns"], max(run["end_ns"], run["start_ns"] + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,14 +43,66 @@ def worst_line(document: Row) -> Markup | None:
         left, right = share(before_ns, end), share(before_ns + length_ns, end)
         parts.append(svg.bar(left, right, 24, 26, f"piece {css}", name))
         before_ns += length_ns
+    parts += _steps(worst["parts"], end)
     for at_ns, css in ((worst["detection_ns"], "tick-value"), (worst["recovered_ns"], "tick-value")):
         if at_ns not in (0, worst["limit_ns"]):
             shown, attributes = svg_ms(at_ns)
             at = share(at_ns, end)
             anchor = "start" if at < 0.1 else "end" if at > 0.85 else "middle"
-            parts.append(svg.element("text", shown, x=svg.at(at), y=66, class_=css, text_anchor=anchor, **attributes))
+            parts.append(svg.element("text", shown, x=svg.at(at), y=78, class_=css, text_anchor=anchor, **attributes))
     shown, attributes = svg_ms(worst["limit_ns"])
     at = share(worst["limit_ns"], end)
-    parts.append(svg.vertical(at, 14, 56, "limit"))
+    parts.append(svg.vertical(at, 14, 66, "limit"))
     parts.append(svg.element("text", shown, x=svg.at(at), y=11, class_="limit-label", text_anchor="end", **attributes))
-    return svg.chart(70, *parts, label=f"Handling time of {worst['fault']}", class_="chart handling")
+    return svg.chart(82, *parts, label=f"Handling time of {worst['fault']}", class_="chart handling")
+
+
+def _steps(rows: Sequence[Row], end: int) -> list[Markup]:
+    """A thin strip with every part of the time until the recovery."""
+    drawn, before_ns = [], 0
+    for row in rows:
+        left, right = share(before_ns, end), share(before_ns + row["value_ns"], end)
+        label = f"{row['kind'].replace('_', ' ')} {row['by'] or ''}".strip()
+        drawn.append(svg.bar(left, right, 54, 9, f"piece step-{row['kind']}", label))
+        before_ns += row["value_ns"]
+    return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadFigure:
+    """`row`: a loss at many instants; `figure`: the spread of its recoveries beside bound and limit."""
+
+    row: Row
+    figure: Markup
+
+
+def spreads(document: Row) -> list[SpreadFigure]:
+    """Every loss of which some recovery was measured, all on one axis."""
+    found = document["faults"]["instants"]
+    losses = [] if found is None else [one for one in found["losses"] if one["recovered_ns"] is not None]
+    times = [
+        value
+        for one in losses
+        for value in (one["recovered_ns"]["max_ns"], one["recovery_bound_ns"], one["limit_ns"])
+        if value is not None
+    ]
+    end = max(times, default=1)
+    end += -(-end // 30)
+    return [SpreadFigure(one, _spread(one, end)) for one in losses]
+
+
+def _spread(one: Row, end: int) -> Markup:
+    """A line from the least to the largest, a bar from the median to the 99th percentile, a tick at the median."""
+    spread = one["recovered_ns"]
+    least, middle, most, largest = (share(spread[f"{key}_ns"], end) for key in ("min", "p50", "p99", "max"))
+    parts = [
+        svg.element("line", x1="0", x2="100%", y1=21.5, y2=21.5, class_="row"),
+        svg.element("line", x1=svg.at(least), x2=svg.at(largest), y1=12, y2=12, class_="response"),
+        svg.bar(middle, most, 6, 12, "piece part-reaction", "from the median to the 99th percentile"),
+        svg.vertical(middle, 3, 21, "quantile"),
+    ]
+    if one["recovery_bound_ns"] is not None:
+        parts.append(svg.vertical(share(one["recovery_bound_ns"], end), 0, 22, "bound-line"))
+    if one["limit_ns"] is not None:
+        parts.append(svg.vertical(share(one["limit_ns"], end), 0, 22, "limit"))
+    return svg.chart(24, *parts, label=f"Recoveries from {one['loss']}", class_="chart spread")

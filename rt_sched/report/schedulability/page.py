@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from rt_sched.report.graph_drawing import draw_graph
 from rt_sched.report.schedulability import bounds, chains, evidence, faults, margins, numbers, verdict
 from rt_sched.report.templating import environment
 from rt_sched.report.text import printable
@@ -26,12 +26,14 @@ def render_schedulability_report(document: Mapping[str, Any]) -> str:
     view = {
         "d": document,
         "meaning": verdict.meaning(document),
-        "drawing": _data_uri(document["model"]["drawing"]),
+        "drawing": draw_graph(document["model"]["graph"], anchor),
         "response_rows": bounds.response_rows(document),
         "critical": bounds.critical_figures(document, MOST_FIGURES),
         "waterfalls": chains.waterfalls(document, MOST_FIGURES),
         "fault_line": faults.worst_line(document),
         "fault_matrix": faults.matrix(document),
+        "spreads": faults.spreads(document),
+        "inversions": bounds.inversion_figures(document),
         "histograms": evidence.histograms(document, MOST_FIGURES),
         "tornados": margins.tornados(document),
         "loads": margins.loads(document),
@@ -62,7 +64,3 @@ def anchor(kind: str, name: str) -> str:
         if name.isascii() and name.isprintable() and " " not in name
         else f"{kind}-{name.encode().hex()}"
     )
-
-
-def _data_uri(svg: str) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(printable(svg).encode()).decode()

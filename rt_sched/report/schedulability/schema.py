@@ -40,7 +40,11 @@ _ROWS = {
     "finding": "kind:text name:text mode:text verdict:verdict why:text",
     "evidence_kind": "kind:text count:int text:text",
     "model": "name:text policy:text devices:[any] sensors:[any] tasks:[any] chains:[any] processors:[any] edges:[any] "
-    "drawing:text ...",
+    "graph:graph ...",
+    "graph": "name:text layers:int rows:int devices:[text] nodes:[graph_node] edges:[graph_edge] chains:[graph_chain]",
+    "graph_node": "kind:text name:text device:text label:text detail:text more:text layer:int row:int",
+    "graph_edge": "source:text target:text latest:yes more:text bends:[[int]] back:yes",
+    "graph_chain": "name:text path:[text] edges:[int] more:text",
     "assumption": "number:text key:text text:text used_in:[text] tasks:[text] task_count:int status:text how:text "
     "values_checked:int? values_broken:int? origins:[origin]",
     "origin": "origin:text tasks:[text]",
@@ -79,15 +83,26 @@ _ROWS = {
     "lost:int? unreflected:int? repeated:int?",
     "disparity": "name:text mode:text disparity_bound_ns:ns? disparity_limit_ns:ns? older:text? younger:text? "
     "verdict:verdict reason:text counts:yes method:text? source:text? terms:[term] ...",
-    "resources": "resources:[resource] blocking:[blocking] unbounded:[unbounded]",
-    "resource": "name:text protocol:text effect:text sections:[section] inversion:text",
+    "resources": "resources:[resource] examples:[inversion] blocking:[blocking] unbounded:[unbounded]",
+    "resource": "name:text protocol:text effect:text sections:[section] inversion:text waits:[lock_wait]",
+    "lock_wait": "mode:text task:text holder:text with_ns:ns? without_ns:ns? between:[text]",
+    "inversion": "resource:text task:text holder:text between:[text] runs:[run_under]",
+    "run_under": "protocol:text run:critical_run",
     "section": "task:text pe:text from_ns:ns to_ns:ns length_ns:ns",
     "blocking": "mode:text task:text processor:text kind:text by:text? value_ns:ns response_bound_ns:ns?",
     "unbounded": "mode:text task:text reason:text",
-    "faults": "verdict:verdict? rows:[fault] worst:worst_fault? transitions:[transition] misses:[misses]",
+    "faults": "verdict:verdict? rows:[fault] worst:worst_fault? planned:yes instants:instants? "
+    "transitions:[transition] misses:[misses]",
     "fault": "fault:text declared:yes effect:text target:text mode:text mode_after:text verdict:verdict reason:text "
     "chains_kept:[text] chains_lost:[text] lost_sensors:[text] lost_tasks:[lost_task] stale_tasks:[stale_task] "
-    "late_tasks:[late_task] handling:handling? recovered_ns:ns?",
+    "late_tasks:[late_task] handling:handling? recovered_ns:ns? takeover:takeover?",
+    "takeover": "losses:[text] move_count:int moves:[move] dropped:[text] redone:[text] at_once:[at_once] "
+    "variants:[variant] weights:[weight] recoveries:[recovery]",
+    "move": "task:text processor:text",
+    "at_once": "task:text delay_ns:ns",
+    "variant": "task:text variant:text",
+    "weight": "sensor:text factor:num",
+    "recovery": "origin:text until:text path:[text] recovered_ns:ns? terms:any counted:yes reason:text?",
     "lost_task": "name:text reason:text",
     "stale_task": "name:text inputs:[text]",
     "late_task": "name:text response_bound_ns:ns? deadline_ns:ns verdict:verdict reason:text",
@@ -95,7 +110,12 @@ _ROWS = {
     "reaction_declared_ns:ns? reaction_ns:ns? decision_ns:ns? start_latency_ns:ns? first_output_ns:ns? path:text? "
     "limit_ns:ns? margin_ns:ns? longest_detection_ns:ns? verdict:verdict reason:text ...",
     "worst_fault": "fault:text mode:text path:text? detection_ns:ns reaction_ns:ns recovered_ns:ns limit_ns:ns "
-    "margin_ns:ns",
+    "margin_ns:ns parts:[fault_part]",
+    "fault_part": "kind:text by:text? value_ns:ns",
+    "instants": "file:text sha256:text commit:text? made:text? losses:[loss_at_instants]",
+    "loss_at_instants": "fault:text loss:text instants:int detected_ns:spread? recovered_ns:spread? over_bound:int "
+    "not_recovered:int detection_bound_ns:ns? recovery_bound_ns:ns? limit_ns:ns?",
+    "spread": "min_ns:ns p50_ns:ns p99_ns:ns max_ns:ns",
     "transition": "name:text mode:text mode_after:text verdict:verdict tasks:[transition_task]",
     "transition_task": "name:text presence:text response_bound_ns:ns? deadline_ns:ns verdict:verdict reason:text "
     "method:text?",
@@ -110,7 +130,7 @@ _ROWS = {
     "histogram:histogram response_max_ns:ns? response_bound_ns:ns? response_ppm:int? jobs_compared:int "
     "jobs_above_bound:int",
     "histogram": "bin_ns:ns counts:[int]",
-    "margins": "modes:[mode_margins]",
+    "margins": "searches:int modes:[mode_margins]",
     "mode_margins": "mode:text not_proven:text? scaling_ppm:int? limited_by:text? tasks:[task_margin] chains:[any] "
     "frequencies:[any] rates:[any] ...",
     "task_margin": "name:text wcet_ns:ns margin_ns:ns margin_ppm:int limited_by:text? ...",

@@ -147,7 +147,9 @@ def test_a_path_that_nobody_bounds_is_not_shown_to_be_in_time(report_on, reviewe
 def test_resources_tell_what_would_happen_without_the_protocol(reviewed) -> None:
     (resource,) = reviewed["resources"]["resources"]
     assert [(one["task"], one["length_ns"]) for one in resource["sections"]] == [("track", MS), ("log", 5 * MS)]
-    assert "tidy" in resource["inversion"]
+    assert [(one["task"], one["between"], one["without_ns"]) for one in resource["waits"]] == [
+        ("track", ["tidy"], None)
+    ]
     blocked = [(one["task"], one["by"], one["value_ns"]) for one in reviewed["resources"]["blocking"]]
     assert ("track", "log in map", 5 * MS) in blocked
 

@@ -127,7 +127,6 @@ def test_the_page_is_the_same_for_the_same_document(late) -> None:
 def test_hostile_names_are_text(reviewed) -> None:
     names = dict(zip(["track", "detect", "log", "see", "blind"], HOSTILE, strict=True))
     document = renamed(reviewed, names)
-    document["model"]["drawing"] = "<svg xmlns='http://www.w3.org/2000/svg'/>"
     page = render_schedulability_report(document)
     plain = Page(render_schedulability_report(reviewed))
     hostile = Page(page)

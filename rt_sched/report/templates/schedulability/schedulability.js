@@ -12,15 +12,17 @@
 
   // Every mention of a task or chain is marked while the pointer or the keyboard is on one of them.
   const mentions = new Map();
-  for (const kind of ["task", "chain"])
+  const kinds = ["task", "chain", "sensor"];
+  for (const kind of kinds)
     for (const one of document.querySelectorAll(`[data-${kind}]`)) {
       const key = `${kind}:${one.dataset[kind]}`;
       if (!mentions.has(key)) mentions.set(key, []);
       mentions.get(key).push(one);
     }
   const keyOf = (node) => {
-    const one = node instanceof Element && node.closest("[data-task], [data-chain]");
-    return one ? (one.dataset.task !== undefined ? `task:${one.dataset.task}` : `chain:${one.dataset.chain}`) : null;
+    const one = node instanceof Element && node.closest(kinds.map((kind) => `[data-${kind}]`).join());
+    const kind = one && kinds.find((word) => one.dataset[word] !== undefined);
+    return kind ? `${kind}:${one.dataset[kind]}` : null;
   };
   let marked = null;
   const mark = (key) => {
@@ -31,4 +33,27 @@
   };
   document.addEventListener("pointerover", (event) => mark(keyOf(event.target)));
   document.addEventListener("focusin", (event) => mark(keyOf(event.target)));
+
+  // What the row of a box or chain says, below the graph while the pointer or the keyboard is on it.
+  const graph = document.querySelector(".system-graph");
+  const panel = document.querySelector(".graph-detail");
+  const describe = (event) => {
+    const link = event.target instanceof Element && event.target.closest("a");
+    const row = link && document.getElementById(decodeURIComponent(link.getAttribute("href").slice(1)));
+    if (!row || row.tagName !== "TR") return;
+    const heads = row.closest("table").tHead.rows[0].cells;
+    const parts = [...row.cells].map((cell, index) => {
+      const part = document.createElement("div");
+      const term = document.createElement("dt");
+      const text = document.createElement("dd");
+      term.textContent = heads[index].textContent;
+      text.textContent = cell.innerText;
+      part.append(term, text);
+      return part;
+    });
+    panel.replaceChildren(...parts);
+    panel.hidden = false;
+  };
+  graph.addEventListener("pointerover", describe);
+  graph.addEventListener("focusin", describe);
 })();
