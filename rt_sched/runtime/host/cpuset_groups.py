@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from rt_sched.runtime.host.cgroups import Hierarchy, hierarchy_of
@@ -76,7 +77,9 @@ def make(tree: Hierarchy, cores: frozenset[int]) -> Path:
         told = f"cores {_text(cores) or 'none'} of {_text(every)}"
         raise Refused(WHAT, f"{told}: it takes at least one core, and leaves at least one to everything else")
     taken = frozenset[int]().union(*(group.cores for group in made_before))
-    path = tree.mount / f"rt-sched-{os.getpid()}-{start_ticks(os.getpid())}-{len(made_before)}"
+    own = f"rt-sched-{os.getpid()}-{start_ticks(os.getpid())}"
+    used = {group.path.name for group in made_before}
+    path = tree.mount / next(name for number in count() if (name := f"{own}-{number}") not in used)
     try:
         _share_out(tree, every - taken - cores)
         path.mkdir()

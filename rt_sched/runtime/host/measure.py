@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from rt_sched.runtime.host.cpu_time import CpuTimer, cpu_time_ns, process_clock
 from rt_sched.runtime.host.signals import SignalDescriptor
 from rt_sched.runtime.host.sleeping import now_ns, sleep_until_ns
+from rt_sched.units import NS_PER_S
 
 _CLOCK_MONOTONIC_COARSE = 6
 
@@ -54,11 +55,13 @@ def coarse_steps_ns(steps: int, limit_ns: int) -> list[int]:
     return found
 
 
-def cpu_timer_lateness_ns(pid: int, budget_ns: int, times: int, signal_number: int) -> list[int]:
+def cpu_timer_lateness_ns(
+    pid: int, budget_ns: int, times: int, signal_number: int, limit_ns: int = 2 * NS_PER_S
+) -> list[int]:
     """How much CPU time process `pid`, which computes without end, uses beyond a budget until a timer on it is seen.
 
-    `signal_number` is blocked in the calling thread from then on. Stops early when the process uses no CPU time for
-    ten times the budget.
+    `signal_number` is blocked in the calling thread from then on. Stops early when one timer does not expire within
+    `limit_ns`, because the process computes nothing or does not come to it.
     """
     clock, lateness = process_clock(pid), []
     with SignalDescriptor([signal_number]) as signals, CpuTimer(clock, signal_number) as timer:
@@ -66,7 +69,7 @@ def cpu_timer_lateness_ns(pid: int, budget_ns: int, times: int, signal_number: i
             # Budgets of unequal lengths, so that they do not all end at the same place between two ticks.
             due = cpu_time_ns(clock) + budget_ns + turn * budget_ns // times
             timer.arm_at(due)
-            if not select.select([signals], [], [], 10 * budget_ns / 1e9)[0]:
+            if not select.select([signals], [], [], limit_ns / NS_PER_S)[0]:
                 break
             lateness.append(cpu_time_ns(clock) - due)
             signals.read()

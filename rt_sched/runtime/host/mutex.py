@@ -22,12 +22,13 @@ from typing import Any
 from rt_sched.runtime.host import libc
 from rt_sched.runtime.host.libc import Timespec
 from rt_sched.runtime.host.refusal import Refused
+from rt_sched.runtime.host.scheduling import SchedulingClass, scheduling_of
 
 #: Shared memory that a mutex takes: a cache line; pthread_mutex_t has 40 bytes on x86-64, 48 on 64-bit Arm.
 MUTEX_BYTES = 64
 
 _ATTRIBUTE_BYTES = 64
-_PROCESS_SHARED, _ROBUST = 1, 1
+_PROCESS_SHARED, _ROBUST, _ERROR_CHECK = 1, 1, 2
 
 
 class Protocol(IntEnum):
@@ -59,6 +60,7 @@ class SharedMutex:
             raise ValueError(f"a mutex at offset {offset} is not aligned to 8 bytes")
         self._memory: Any = memory  # keeps the buffer where it is
         self._address: ctypes.c_void_p | None = ctypes.c_void_p(address)
+        self.ceiling = self._ceiling()
 
     @classmethod
     def create(
@@ -81,6 +83,7 @@ class SharedMutex:
         attributes = ctypes.create_string_buffer(_ATTRIBUTE_BYTES)
         _must("pthread_mutexattr_init", attributes)
         _must("pthread_mutexattr_setpshared", attributes, _PROCESS_SHARED)
+        _must("pthread_mutexattr_settype", attributes, _ERROR_CHECK)
         _must("pthread_mutexattr_setprotocol", attributes, int(protocol))
         if ceiling is not None:
             _must("pthread_mutexattr_setprioceiling", attributes, ceiling)
@@ -88,14 +91,23 @@ class SharedMutex:
             _must("pthread_mutexattr_setrobust", attributes, _ROBUST)
         made = cls(buffer, offset)
         _must("pthread_mutex_init", made._at, attributes)
+        made.ceiling = ceiling
         return made
+
+    def _ceiling(self) -> int | None:
+        """The ceiling of the mutex that lies there; None for other protocols."""
+        found = ctypes.c_int()
+        code = libc.function("pthread_mutex_getprioceiling")(self._at, ctypes.byref(found))
+        return None if code else found.value
 
     def acquire(self, timeout_ns: int | None = None) -> Acquired | None:
         """Waits for the mutex; None when it did not come within `timeout_ns`.
 
-        Raises RuntimeError when this thread holds it already (mutexes with inheritance notice), Refused when the
-        caller's priority is above the ceiling, and PermissionError when it may not be raised to that.
+        Raises RuntimeError when this thread holds it already; for one with a ceiling also Refused when the caller is
+        not under SCHED_FIFO, or above the ceiling, and PermissionError when it may not be raised to that (glibc then
+        takes the thread for raised: it must not ask again).
         """
+        self._check_caller()
         if timeout_ns is None:
             code = libc.LIBC.pthread_mutex_lock(self._at)
         else:
@@ -105,10 +117,11 @@ class SharedMutex:
 
     def try_acquire(self) -> Acquired | None:
         """The mutex when nobody holds it, else None at once."""
+        self._check_caller()
         return self._acquired(libc.LIBC.pthread_mutex_trylock(self._at))
 
     def release(self) -> None:
-        """Raises RuntimeError where the calling thread does not hold it (a robust or inheriting one notices)."""
+        """Raises RuntimeError where the calling thread does not hold it."""
         code = libc.LIBC.pthread_mutex_unlock(self._at)
         if code == errno.EPERM:
             raise RuntimeError("a mutex is released by the thread that acquired it")
@@ -126,7 +139,10 @@ class SharedMutex:
             self.release()
 
     def destroy(self) -> None:
-        """Ends the mutex itself, for everybody. Raises OSError with EBUSY while it is held."""
+        """Ends the mutex itself, for everybody. Raises RuntimeError while somebody holds it; nobody may wait for it."""
+        if self.try_acquire() is None:
+            raise RuntimeError("a mutex that is held cannot be destroyed")
+        self.release()
         _must("pthread_mutex_destroy", self._at)
         self.detach()
 
@@ -139,6 +155,16 @@ class SharedMutex:
         if self._address is None:
             raise ValueError("the mutex has been detached")
         return self._address
+
+    def _check_caller(self) -> None:
+        """A caller that glibc refuses leaves its books in disorder, so it is refused before."""
+        if self.ceiling is None:
+            return
+        found = scheduling_of()
+        if found.scheduling_class not in (SchedulingClass.FIFO, SchedulingClass.RR):
+            raise Refused(f"a mutex with ceiling {self.ceiling}", f"the caller is under {found}, not under SCHED_FIFO")
+        if found.priority > self.ceiling:
+            raise Refused(f"a mutex with ceiling {self.ceiling}", f"the caller, {found}, is above it")
 
     def _acquired(self, code: int) -> Acquired | None:
         if code == 0:
@@ -153,8 +179,7 @@ class SharedMutex:
         if code == errno.EINVAL:
             raise Refused(
                 "a mutex",
-                "none lies there, the caller's priority is above its ceiling, or timeouts with inheritance are missing "
-                "(Linux 5.14 and glibc 2.35 have them)",
+                "none lies there, or timeouts with inheritance are missing (Linux 5.14 and glibc 2.35 have them)",
             )
         _check("pthread_mutex_lock", code)
         raise AssertionError("an error has been raised")

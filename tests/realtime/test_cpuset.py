@@ -1,0 +1,234 @@
+"""Exclusive cpusets: made, used and removed; what killed owners leave; where they cannot be had."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from host_children import running, without_privileges
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rt_sched.runtime.host import cpuset_groups
+from rt_sched.runtime.host.cgroups import Hierarchy, group_of, hierarchies
+from rt_sched.runtime.host.child import in_child
+from rt_sched.runtime.host.cpuset import ExclusiveCpuset, remove_leftovers
+from rt_sched.runtime.host.refusal import Refused
+
+
+@pytest.fixture
+def tree(deadline):
+    """The tree of cpusets; a test leaves it as it was."""
+    found = cpuset_groups.cpuset_tree()
+    remove_leftovers()
+    before = state(found)
+    yield found
+    assert state(found) == before
+
+
+def state(tree):
+    names = ("cpuset.sched_load_balance", "cpuset.cpus", "cgroup.subtree_control")
+    values = {name: (tree.mount / name).read_text() for name in names if (tree.mount / name).exists()}
+    return values | {"groups": sorted(path.name for path in tree.mount.iterdir() if path.is_dir())}
+
+
+def last_core():
+    return max(os.sched_getaffinity(0))
+
+
+def test_a_process_that_is_let_in_runs_there_and_comes_back(tree):
+    def work():
+        before = os.sched_getaffinity(0), group_of(tree, "cpuset")
+        with ExclusiveCpuset({last_core()}) as cpuset:
+            cpuset.admit(os.getpid())
+            inside = os.sched_getaffinity(0)
+            child = in_child(lambda: os.sched_getaffinity(0))
+        return before, inside, child, (os.sched_getaffinity(0), group_of(tree, "cpuset"))
+
+    before, inside, child, after = in_child(work)
+    assert inside == child == {max(before[0])}
+    assert after == before
+
+
+def test_it_is_removed_when_what_runs_in_it_raises(tree):
+    with pytest.raises(KeyError), ExclusiveCpuset({last_core()}):
+        raise KeyError
+
+
+def test_closing_twice_is_closing_once(tree):
+    cpuset = ExclusiveCpuset({last_core()})
+    cpuset.close()
+    cpuset.close()
+
+
+def test_a_process_that_has_ended_need_not_be_let_in(tree):
+    with running(lambda: None) as pid:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    with ExclusiveCpuset({last_core()}) as cpuset, pytest.raises(FileNotFoundError):
+        cpuset.admit(pid)
+
+
+def left_behind(tree):
+    """Kills an owner; the process that it had let in lives on. The number of that process."""
+    reader, writer = os.pipe()
+
+    def inmate():
+        os.write(writer, f"{os.getpid()}\n".encode())
+        signal.pause()
+
+    def owner():
+        cpuset = ExclusiveCpuset({last_core()})
+        cpuset.admit(os.getpid())
+        if os.fork() == 0:
+            inmate()
+        signal.pause()
+
+    with running(owner):
+        pid = int(os.read(reader, 64))
+    os.close(reader)
+    os.close(writer)
+    return pid
+
+
+def test_what_a_killed_owner_leaves_is_found_and_removed(tree):
+    inmate = left_behind(tree)
+    (group,) = cpuset_groups.owned_groups(tree)
+    assert (group.is_alive, group.cores, cpuset_groups.processes(group.path)) == (False, {last_core()}, [inmate])
+    assert remove_leftovers() == (group.path,)
+    assert os.sched_getaffinity(inmate) == os.sched_getaffinity(0)
+    os.kill(inmate, signal.SIGKILL)
+    assert remove_leftovers() == ()
+
+
+def test_what_a_killed_owner_leaves_is_no_obstacle(tree):
+    inmate = left_behind(tree)
+    with ExclusiveCpuset({last_core()}) as cpuset:
+        assert cpuset_groups.processes(cpuset.path) == []
+    os.kill(inmate, signal.SIGKILL)
+
+
+def test_cores_that_a_living_owner_has_are_refused_by_its_name_and_waited_for(tree):
+    def second():
+        with pytest.raises(Refused, match=f"process {os.getppid()} has some of the cores"):
+            ExclusiveCpuset({last_core()})
+        os.write(writer, b"!")
+        with ExclusiveCpuset({last_core()}, patience_ns=60 * 10**9):
+            return True
+
+    reader, writer = os.pipe()
+    cpuset = ExclusiveCpuset({last_core()})
+
+    def close_later():
+        os.read(reader, 1)
+        time.sleep(0.03)
+        cpuset.close()
+
+    thread = threading.Thread(target=close_later)
+    thread.start()
+    assert in_child(second)
+    thread.join()
+    os.close(reader)
+    os.close(writer)
+
+
+@pytest.mark.parametrize("cores", [set(), {10_000}])
+def test_cores_that_are_not_there(tree, cores):
+    with pytest.raises(Refused, match="cores"):
+        ExclusiveCpuset(cores)
+
+
+def test_all_cores_are_too_many(tree):
+    with pytest.raises(Refused, match="leaves at least one to everything else"):
+        ExclusiveCpuset(cpuset_groups.cores_of(tree.mount))
+
+
+def test_another_cpuset_with_the_cores_is_named(tree):
+    other = tree.mount / "another-cpuset"
+    other.mkdir()
+    try:
+        for name in ("cpuset.mems", "cpuset.cpus"):
+            (other / name).write_text((tree.mount / name).read_text())
+        if tree.version == 1:
+            with pytest.raises(Refused, match="another-cpuset"):
+                ExclusiveCpuset({last_core()})
+    finally:
+        other.rmdir()
+
+
+def test_without_privileges_it_is_refused_with_the_reason():
+    with pytest.raises(Refused, match=r"cannot be written|no mounted control groups|from inside this container"):
+        without_privileges(lambda: ExclusiveCpuset({0}))
+
+
+MOUNTS = {
+    "read-only": (
+        "30 24 0:26 / {0} ro,nosuid - cgroup cgroup rw,cpuset",
+        Hierarchy(1, None, "/", False),
+    ),
+    "in a container": (
+        "30 24 0:26 /docker/ab {0} rw,nosuid - cgroup cgroup rw,cpuset",
+        Hierarchy(1, None, "/docker/ab", True),
+    ),
+    "version 2": ("30 24 0:26 / {0} rw - cgroup2 none rw,nsdelegate", Hierarchy(2, None, "/", True)),
+}
+
+
+@pytest.mark.parametrize("kind", MOUNTS)
+def test_mounts_are_read_as_the_kernel_writes_them(kind, tmp_path):
+    line, expected = MOUNTS[kind]
+    place = tmp_path / "with blank"
+    place.mkdir()
+    (place / "cgroup.controllers").write_text("cpuset cpu io\n")
+    text = "22 1 0:21 / /proc rw - proc proc rw\n" + line.format(str(place).replace(" ", r"\040")) + "\n"
+    ((tree, controllers),) = hierarchies(text)
+    assert (tree.version, tree.mount, tree.top) == (expected.version, place, expected.top)
+    assert tree.writable == (expected.writable and os.access(place, os.W_OK))
+    assert "cpuset" in controllers
+
+
+@given(st.sets(st.integers(0, 300), min_size=1))
+def test_cores_are_read_as_the_kernel_writes_them(cores):
+    ranges, ordered = [], sorted(cores)
+    for core in ordered:
+        if ranges and ranges[-1][1] == core - 1:
+            ranges[-1][1] = core
+        else:
+            ranges.append([core, core])
+    text = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges) + "\n"
+    assert cpuset_groups.parse_cores(text) == cores
+
+
+def test_a_partition_that_the_kernel_finds_invalid_is_refused_and_undone(tmp_path, monkeypatch):
+    """Version 2, in files that a kernel would answer through; it says so when the partition is read back."""
+    tree = Hierarchy(2, tmp_path, "/", True)
+    (tmp_path / "cpuset.cpus.effective").write_text("0-3\n")
+    (tmp_path / "cgroup.subtree_control").write_text("cpu memory\n")
+    written = []
+
+    def write(path, text):
+        written.append((path.name, text))
+        if path.name == "cpuset.cpus.partition":
+            path.write_text("root invalid (Cpu list in cpuset.cpus not exclusive)\n")
+
+    monkeypatch.setattr(cpuset_groups, "_write", write)
+    monkeypatch.setattr(cpuset_groups, "processes", lambda _: [])
+    monkeypatch.setattr("pathlib.Path.rmdir", remove_like_a_kernel)
+    with pytest.raises(Refused, match="not exclusive"):
+        ExclusiveCpuset({3}, tree=tree)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+    assert written == [
+        ("cgroup.subtree_control", "+cpuset"),
+        ("cpuset.cpus", "3"),
+        ("cpuset.cpus.partition", "root"),
+        ("cgroup.subtree_control", "-cpuset"),
+    ]
+
+
+def remove_like_a_kernel(path):
+    """Groups go with their control files."""
+    for file in path.iterdir():
+        file.unlink()
+    os.rmdir(path)  # noqa: PTH106 - Path.rmdir is what this stands in for
