@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rt_sched.analysis.result import Verdict, worst_verdict
-from rt_sched.app.plan_rows import Row, failover_row, frame_row, plan_row
+from rt_sched.app.plan_rows import Row, failover_row, frame_row, offset_rows, plan_row
 from rt_sched.app.schedule_tables import tables_section, write_fragment
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system
 from rt_sched.config.plan_text import plan_text
 from rt_sched.errors import AnalysisNotApplicable, DeploymentError
-from rt_sched.model import Plan, System
+from rt_sched.lowering.offsets import with_offsets
+from rt_sched.model import System
 from rt_sched.planner import POLICIES
+from rt_sched.planner.better_offsets import with_better_offsets
 from rt_sched.planner.explain import frame_figures, reasons
 from rt_sched.planner.objectives import Objective
-from rt_sched.planner.offsets import propose_offsets
+from rt_sched.planner.offsets import OffsetProposal, propose_offsets
 from rt_sched.planner.optimise import optimise
 from rt_sched.planner.placing.cp import load_solver
 from rt_sched.planner.placing.stopping import Stop, interruptible
@@ -35,7 +37,8 @@ _OFFSET_SHARE = 0.5
 class PlanRequest:
     """What the user asked for. `search`: solver and moves, not heuristics alone. `explain`: reasons, figures, offsets.
 
-    `failover`: takeovers are planned, too. `output`: the plan file to write, None for none.
+    `failover`: takeovers are planned, too. `offsets`: the plan sets those of timed tasks, where bounds get better.
+    `output`: the plan file to write, None for none.
     `tables`: elements that get a time-triggered table, separated by commas, or all; `tables_output`: where they are
     written; `free_offsets`: whether they may move timed tasks.
     """
@@ -47,6 +50,7 @@ class PlanRequest:
     search: bool = True
     explain: bool = False
     failover: bool = True
+    offsets: bool = False
     output: Path | None = None
     force: bool = False
     tables: str | None = None
@@ -75,16 +79,22 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
     if request.failover and found.verdict is Verdict.SCHEDULABLE:
         tell("planning takeovers")
         found, failover = with_takeovers(system, found, tell)
-    plan = found.best.plan if failover is None and found.best is not None else failover.plan if failover else None
+    offsets = _offsets(system, found, request, tell)
+    if request.offsets:
+        found, failover = with_better_offsets(system, found, failover, offsets, tell)
+    plan = failover.plan if failover is not None else None if found.best is None else found.best.plan
     document = plan_row(system, str(path), found, plan)
+    if request.offsets or request.explain:
+        document["offsets"] = offset_rows(offsets, plan)
     if failover is not None:
         document["failover"] = failover_row(failover)
     if request.explain and plan is not None:
-        document |= _explained(system, found, plan, request, tell)
+        document |= _explained(system, found)
     if request.tables is not None and plan is not None:
         tell("making tables")
         limit_ns = round(request.time_limit_s * NS_PER_S)
-        document["tables"] = tables_section(system, plan, request.tables, limit_ns, free_offsets=request.free_offsets)
+        timed, nominal = with_offsets(system, plan), replace(plan, offsets=())
+        document["tables"] = tables_section(timed, nominal, request.tables, limit_ns, free_offsets=request.free_offsets)
         verdicts = (Verdict(document["verdict"]), Verdict(document["tables"]["verdict"]))
         document["verdict"] = worst_verdict(verdicts).value
         if request.tables_output is not None and document["tables"]["reason"] is None:
@@ -95,12 +105,19 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
     return document
 
 
-def _explained(system: System, found: Planned, plan: Plan, request: PlanRequest, tell: Callable[[str], None]) -> Row:
-    figures = frame_figures(system, found)
+def _offsets(
+    system: System, found: Planned, request: PlanRequest, tell: Callable[[str], None]
+) -> tuple[OffsetProposal, ...]:
+    if found.best is None or found.best.plan is None or not (request.offsets or request.explain):
+        return ()
     tell("looking for better offsets")
     stop = Stop(request.time_limit_s * _OFFSET_SHARE)
     with interruptible(stop):
-        offsets = propose_offsets(system, plan, stop)
+        return propose_offsets(system, found.best.plan, stop)
+
+
+def _explained(system: System, found: Planned) -> Row:
+    figures = frame_figures(system, found)
     return {
         "reasons": [
             {
@@ -112,16 +129,6 @@ def _explained(system: System, found: Planned, plan: Plan, request: PlanRequest,
             for one in reasons(system, found)
         ],
         "frame": None if figures is None else frame_row(figures),
-        "offsets": [
-            {
-                "task": one.task,
-                "declared_ns": one.declared_ns,
-                "offset_ns": one.offset_ns,
-                "latency_before_ns": one.before_ns,
-                "latency_after_ns": one.after_ns,
-            }
-            for one in offsets
-        ],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rt_sched.model import Plan, System
@@ -11,6 +12,7 @@ from rt_sched.planner.failover import FailoverPlan
 from rt_sched.planner.grouping import Grouping, GroupingScore
 from rt_sched.planner.objectives import Costs
 from rt_sched.planner.obstacles import obstacles
+from rt_sched.planner.offsets import OffsetProposal
 from rt_sched.planner.planned import Planned, Proposal
 from rt_sched.planner.recoverable import answered
 
@@ -136,6 +138,22 @@ def failover_row(failover: FailoverPlan) -> Row:
             for one in failover.outcomes
         ],
     }
+
+
+def offset_rows(proposals: Sequence[OffsetProposal], plan: Plan | None) -> list[Row]:
+    """Better offsets; `applied`: whether the plan has them."""
+    planned = {} if plan is None else dict(plan.offsets)
+    return [
+        {
+            "task": one.task,
+            "declared_ns": one.before_offset_ns,
+            "offset_ns": one.offset_ns,
+            "latency_before_ns": one.before_ns,
+            "latency_after_ns": one.after_ns,
+            "applied": planned.get(one.task) == one.offset_ns,
+        }
+        for one in proposals
+    ]
 
 
 def frame_row(figures: FrameFigures) -> Row:

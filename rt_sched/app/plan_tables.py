@@ -37,6 +37,7 @@ def print_plan(document: Row, console: Console) -> None:
             Text(
                 f"offset {format_ms(one['offset_ns'], 1)}ms of {one['task']}, in place of "
                 f"{format_ms(one['declared_ns'], 1)}ms, lowers the mean latency bound from {before} to {after} ms"
+                f"{'' if one['applied'] else ' (not in the plan)'}"
             )
         )
     if "tables" in document:

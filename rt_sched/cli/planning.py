@@ -25,6 +25,9 @@ def plan(
         bool, typer.Option("--heuristics", help="First fit, worst fit and HEFT only: no solver, no moves.")
     ] = False,
     failover: Annotated[bool, typer.Option(help="Also plan what takes over when something is lost.")] = True,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="The plan also sets offsets of timed tasks, where bounds get better.")
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Also why each task is where it is, critical path, speed-up, offsets.")
     ] = False,
@@ -67,6 +70,7 @@ def plan(
         search=not heuristics,
         explain=explain,
         failover=failover,
+        offsets=offsets,
         output=output,
         force=force,
         tables=tables,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rt_sched.config import fields
+from rt_sched.config import fields, quantities
 from rt_sched.config.loader import POLICIES
 from rt_sched.config.plan_takeovers import PLACEMENT, TAKEOVERS, Names, read_placements, read_takeovers
 from rt_sched.config.plan_text import PLAN_VERSION, system_sha256
@@ -66,6 +66,12 @@ PLAN = Spec(
             "Where each task runs.",
             required=True,
             example="placements: {detect: {processor: orin-1.cpu.0, level: 0}}",
+        ),
+        Key(
+            "offsets",
+            mapping_of(quantities.NON_NEGATIVE_TIME),
+            "Offsets of timed tasks, in place of those of the system file.",
+            default_text="those of the file",
         ),
         Key("takeovers", TAKEOVERS, "What changes when something is lost.", default_text="none"),
     ),
@@ -141,17 +147,32 @@ def _read(root: Node, system: System, file: str, problems: Problems) -> PlanFile
     if missing and placements_node is not None:
         problems.add(placements_node, f"not placed: {listed(missing)}")
     takeovers = read_takeovers(top.get("takeovers"), names, problems)
+    offsets = _read_offsets(top.get("offsets"), names, problems)
     plan = Plan(
         system.name,
         top.read("policy"),
         tuple(processor for processor, _ in processors),
         tuple(placements[task][0] for task in names.tasks if task in placements),
         tuple(takeover for takeover, _ in takeovers.values()),
+        tuple((task, offset_ns) for task, (offset_ns, _) in offsets.items()),
     )
     places = {f"processor {processor.name}": node for processor, node in processors}
     places |= {f"task {task}": node for task, (_, node) in placements.items()}
+    places |= {f"offset of {task}": node for task, (_, node) in offsets.items()}
     places |= {f"takeover for {', '.join(losses)}": node for losses, (_, node) in takeovers.items()}
     return PlanFile(file, plan, digest != system_sha256(system), places)
+
+
+def _read_offsets(node: Node | None, names: Names, problems: Problems) -> dict[str, tuple[int, Node]]:
+    """Task -> its offset and where its name stands."""
+    found = {}
+    for task, entry in mapping_entries(node, "offsets", problems).items() if node is not None else ():
+        offset_ns = quantities.time_up_or_zero(entry.value, problems)
+        if task not in names.tasks:
+            problems.add(entry.key, unknown("task", task, names.tasks))
+        elif offset_ns is not None:
+            found[task] = offset_ns, entry.key
+    return found
 
 
 def _read_processors(node: Node | None, system: System, problems: Problems) -> list[tuple[Processor, Node]]:

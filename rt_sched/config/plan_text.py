@@ -33,6 +33,9 @@ def plan_text(system: System, plan: Plan) -> str:
         "placements:",
         *_placement_lines(plan.placements, plan),
     ]
+    if plan.offsets:
+        lines += ["# Offsets of timed tasks, in place of those of the system file.", "offsets:"]
+        lines += [f"  {_word(task)}: {format_ns(offset_ns)}" for task, offset_ns in plan.offsets]
     if plan.takeovers:
         lines += ["# What changes when something is lost.", "takeovers:"]
         for takeover in plan.takeovers:

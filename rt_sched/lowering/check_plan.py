@@ -11,6 +11,7 @@ from rt_sched.lowering.check_sharing import check_sharing
 from rt_sched.lowering.check_takeovers import check_takeovers
 from rt_sched.lowering.lower import input_role
 from rt_sched.lowering.machine_input import Role
+from rt_sched.lowering.offsets import check_offsets
 from rt_sched.lowering.routes import check_routes
 
 #: Elements with these policies cannot be planned otherwise.
@@ -30,6 +31,7 @@ def check_plan(system: model.System, plan: model.Plan) -> list[str]:
         problems += check_sharing(system, plan)
         problems += check_memory(system, plan)
         problems += check_routes(system, plan)
+        problems += check_offsets(system, plan)
     problems += _check_activations(system)
     return problems or check_takeovers(system, plan)
 

@@ -34,6 +34,7 @@ from rt_sched.lowering.machine_input import (
     TimeSlice,
 )
 from rt_sched.lowering.nominal_samples import samples_under
+from rt_sched.lowering.offsets import with_offsets
 from rt_sched.lowering.routes import routed
 from rt_sched.lowering.takeovers import RowOf, extra_arrival_rows, route_change_rows, task_change_rows
 from rt_sched.lowering.task_rows import Execution, demands_with_overruns, task_row
@@ -63,12 +64,12 @@ def lower(
 
     `plan` has passed `check_plan`. `samples`: what the sensors deliver; its `sensor` column counts the system's
     sensors. Tasks, sensors, processors, resources and links keep their order; slot i of a task is its i-th input. A
-    lost device takes its processors, and those sensors that are attached to no other device. Messages take the links
-    that `routes` finds for the plan. `scenario` adds its own losses, overruns and change of mode to those given.
-    `plan_changes`: when takeovers of the plan come into force.
+    lost device takes its processors, and those sensors that are attached to no other device. Messages take the
+    links that `routes` finds for the plan, and tasks have its offsets. `scenario` adds its own losses, overruns and
+    change of mode to those given. `plan_changes`: when takeovers of the plan come into force.
     """
     route_changes = route_change_rows(system, plan, plan_changes)
-    system = routed(system, plan)
+    system = with_offsets(routed(system, plan), plan)
     if scenario is not None:
         faults = (*faults, *losses_of(system, scenario))
         mode_changes = (*mode_changes, *mode_changes_of(scenario))

@@ -64,7 +64,8 @@ class Takeover:
 class Plan:
     """Placements in the order of the system's tasks. `policy`: rms, dm, opa or edf, as asked for.
 
-    `takeovers`: the answer to every loss that was planned for, one for each set of losses.
+    `takeovers`: the answer to every loss that was planned for, one for each set of losses. `offsets`: of periodic
+    tasks, in ns, in place of those of the system file.
     """
 
     system: str
@@ -72,3 +73,4 @@ class Plan:
     processors: tuple[Processor, ...]
     placements: tuple[Placement, ...]
     takeovers: tuple[Takeover, ...] = ()
+    offsets: tuple[tuple[str, int], ...] = ()

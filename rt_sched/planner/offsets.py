@@ -1,4 +1,4 @@
-"""Offsets of timed tasks that shorten the bounds of chains: proposals, since offsets belong to the system file."""
+"""Offsets of timed tasks that shorten the bounds of chains: a plan may set them in place of the file's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from rt_sched.analysis.analyze import analyze_mode
 from rt_sched.analysis.loads.resolve import mode_loads
-from rt_sched.model import OnMessage, Periodic, Plan, System, Task
+from rt_sched.lowering.offsets import with_offsets
+from rt_sched.model import OnMessage, Periodic, Plan, Policy, System
 from rt_sched.planner.objectives import Costs, costs_of
 from rt_sched.planner.placing.stopping import Stop
 from rt_sched.units import NS_PER_S, NS_PER_US, floor_int
@@ -19,13 +20,14 @@ _GRAIN_NS = 100 * NS_PER_US
 
 @dataclass(frozen=True, slots=True)
 class OffsetProposal:
-    """With `offset_ns` in place of `declared_ns` the mean latency bound of chains falls from `before_ns` to `after_ns`.
+    """With `offset_ns` in place of `before_offset_ns` the mean latency bound of chains falls from `before_ns` to
+    `after_ns`.
 
     Proposals build on each other, in their order. Every one is accepted by the analysis.
     """
 
     task: str
-    declared_ns: int
+    before_offset_ns: int
     offset_ns: int
     before_ns: int
     after_ns: int
@@ -35,12 +37,13 @@ def propose_offsets(system: System, plan: Plan, stop: Stop) -> tuple[OffsetPropo
     """Better offsets of the timed tasks that chains run through behind their heads, the first task of a chain first."""
     costs = _costs(system, plan)
     found = []
-    for name in _timed_behind_heads(system):
-        task = next(one for one in system.tasks if one.name == name)
-        if not isinstance(task.activation, Periodic) or costs.latency_ns is None:
+    tasks = {task.name: task for task in with_offsets(system, plan).tasks}
+    for name in _timed_behind_heads(system, plan):
+        activation = tasks[name].activation
+        if not isinstance(activation, Periodic) or costs.latency_ns is None:
             continue
-        best_ns, best = task.activation.offset_ns, costs
-        period_ns = floor_int(NS_PER_S / task.activation.rate_hz)
+        best_ns, best = activation.offset_ns, costs
+        period_ns = floor_int(NS_PER_S / activation.rate_hz)
         step_ns = max(_GRAIN_NS, period_ns // _STEPS // _GRAIN_NS * _GRAIN_NS)
         while step_ns >= _GRAIN_NS and not stop.over:
             around = best_ns
@@ -48,16 +51,21 @@ def propose_offsets(system: System, plan: Plan, stop: Stop) -> tuple[OffsetPropo
                 tried_ns = offset_ns % period_ns // _GRAIN_NS * _GRAIN_NS
                 if stop.over or tried_ns == best_ns:
                     continue
-                tried = _costs(_with_offset(system, name, tried_ns), plan)
+                tried = _costs(system, with_offset(plan, name, tried_ns))
                 if tried.latency_ns is None or (costs.accepted and not tried.accepted):
                     continue
                 if best.latency_ns is None or (tried.late, tried.latency_ns) < (best.late, best.latency_ns):
                     best_ns, best = tried_ns, tried
             step_ns = step_ns // (_STEPS // 2) // _GRAIN_NS * _GRAIN_NS
         if best.latency_ns is not None and best.latency_ns < costs.latency_ns:
-            found.append(OffsetProposal(name, task.activation.offset_ns, best_ns, costs.latency_ns, best.latency_ns))
-            system, costs = _with_offset(system, name, best_ns), best
+            found.append(OffsetProposal(name, activation.offset_ns, best_ns, costs.latency_ns, best.latency_ns))
+            plan, costs = with_offset(plan, name, best_ns), best
     return tuple(found)
+
+
+def with_offset(plan: Plan, task: str, offset_ns: int) -> Plan:
+    """The plan with another offset of a task."""
+    return replace(plan, offsets=tuple(sorted({**dict(plan.offsets), task: offset_ns}.items())))
 
 
 def _costs(system: System, plan: Plan) -> Costs:
@@ -65,21 +73,14 @@ def _costs(system: System, plan: Plan) -> Costs:
     return costs_of(system, plan, modes)
 
 
-def _timed_behind_heads(system: System) -> list[str]:
+def _timed_behind_heads(system: System, plan: Plan) -> list[str]:
+    """Those that may have another offset: what runs by a table may not."""
     tasks = {task.name: task for task in system.tasks}
+    fixed = {one.task for one in plan.placements if plan.processors[one.processor].policy is Policy.TABLE}
     names = [
         name
         for chain in system.chains
         for name in chain.path[1:]
-        if name in tasks and not isinstance(tasks[name].activation, OnMessage)
+        if name in tasks and name not in fixed and not isinstance(tasks[name].activation, OnMessage)
     ]
     return list(dict.fromkeys(names))
-
-
-def _with_offset(system: System, name: str, offset_ns: int) -> System:
-    def changed(task: Task) -> Task:
-        if task.name != name or not isinstance(task.activation, Periodic):
-            return task
-        return replace(task, activation=replace(task.activation, offset_ns=offset_ns))
-
-    return replace(system, tasks=tuple(map(changed, system.tasks)))

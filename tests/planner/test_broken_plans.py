@@ -159,6 +159,10 @@ STRUCTURE: dict[str, tuple[Callable[[], Broken], str]] = {
         _system(_task("act", memory_bytes=1_000_001)),
         "device a: its tasks need 4000001 bytes of memory, and it has 3000000",
     ),
+    "offset of a task in a table": (
+        lambda: (SYSTEM, replace(PLAN, offsets=(("tick", 1),))),
+        "offset of tick: the table of a.plan.0 is made for that of the file",
+    ),
     "no link to the device": (_placed("see", "c.cpu.0"), "no link leads from there to c"),
     "message of unknown size on a link": (
         _system(_unsized, _placed("see", "b.cpu.0")),

@@ -18,7 +18,6 @@ from rt_sched.planner.explain import frame_figures, reasons
 from rt_sched.planner.fusion import fusions
 from rt_sched.planner.objectives import Costs, Objective, core_loads
 from rt_sched.planner.obstacles import obstacles
-from rt_sched.planner.offsets import propose_offsets
 from rt_sched.planner.optimise import optimise
 from rt_sched.planner.placing.stopping import Stop
 from rt_sched.planner.planned import Planned
@@ -207,16 +206,3 @@ def test_small_tasks_of_one_chain_share_a_core() -> None:
     assert fusions(made("2.5us"), places) == ()
     plan = make_plan(system, beside={found.second: found.first})
     assert plan.placements[0].processor == plan.placements[1].processor != plan.placements[2].processor
-
-
-def test_a_better_offset_is_proposed_and_accepted() -> None:
-    # `act` reads 1 ms before `make` has its result; behind it, it reads almost a period earlier.
-    system = system_of(
-        "devices: {a: {processing_elements: {x: {kind: cpu}, y: {kind: cpu}}}}\ntasks:\n"
-        "  make: {runs_on: a.x, activation: {rate: 20Hz}, execution: {wcet: 10ms}}\n"
-        "  act: {runs_on: a.y, activation: {rate: 20Hz, offset: 9ms}, inputs: {x: make}, execution: {wcet: 2ms}}\n"
-        "chains: {go: {path: [make, act], max_latency: 200ms}}\n"
-    )
-    (found,) = propose_offsets(system, make_plan(system), Stop(60))
-    assert (found.task, found.declared_ns, found.offset_ns) == ("act", 9_000_000, 10_000_000)
-    assert found.after_ns == 12_000_000 < found.before_ns

@@ -60,6 +60,8 @@ def test_a_plan_is_read_back_as_it_was_written(system: System, tmp_path: Path) -
         read = load_plan_file(_written(tmp_path, plan_text(system, plan)), system)
         assert read.plan == plan
         assert not read.made_for_another
+    timed = replace(make_plan(system), offsets=(("fuse", 18_100_001),))
+    assert load_plan_file(_written(tmp_path, plan_text(system, timed)), system).plan == timed
 
 
 def test_every_decision_stands_on_a_line_of_its_own(system: System) -> None:
@@ -112,6 +114,27 @@ def test_a_mistake_is_told_where_it_stands(
         plan_for(system, _written(tmp_path, text.replace(before, after, 1)), None)
     told = {(one.line, one.column): one.message for one in caught.value.problems}
     assert told.get(where, "").startswith(message), told
+
+
+@pytest.mark.parametrize(
+    ("offset", "where", "message"),
+    [
+        ("fuse: 100ms", (16, 3), "offset of fuse: 100ms is not within its period of 100ms"),
+        ('"null": 1ms', (16, 3), "offset of null: only a task with a rate has an offset"),
+        ("ghost: 1ms", (16, 3), "unknown task 'ghost'"),
+        ("fuse: 5", (16, 9), "'5' has no unit"),
+        ("fuse: -1ms", (16, 9), "'-1ms' must not be negative"),
+    ],
+)
+def test_an_offset_that_its_task_cannot_have(
+    system: System, tmp_path: Path, offset: str, where: tuple[int, int], message: str
+) -> None:
+    text = plan_text(system, make_plan(system)) + f"offsets:\n  {offset}\n"
+    with pytest.raises(ConfigError) as caught:
+        plan_for(system, _written(tmp_path, text), None)
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.column) == where
+    assert problem.message.startswith(message)
 
 
 def test_all_mistakes_of_a_takeover_are_told_at_once(system: System, tmp_path: Path) -> None:
