@@ -189,6 +189,19 @@ def test_a_holder_runs_at_the_ceiling(page):
 
 
 @pytest.mark.usefixtures("fifo")
+def test_a_mutex_with_a_ceiling_is_destroyed_by_anybody_while_nobody_holds_it(page):
+    mutex = SharedMutex.create(page, protocol=Protocol.CEILING, ceiling=60)
+
+    def work():
+        set_scheduling(Scheduling.fifo(20))
+        with mutex.held(), pytest.raises(RuntimeError, match="held"):
+            mutex.destroy()
+
+    in_child(work)
+    mutex.destroy()
+
+
+@pytest.mark.usefixtures("fifo")
 def test_a_caller_above_the_ceiling_is_refused(page):
     mutex = SharedMutex.create(page, protocol=Protocol.CEILING, ceiling=60)
 

@@ -140,10 +140,14 @@ class SharedMutex:
 
     def destroy(self) -> None:
         """Ends the mutex itself, for everybody. Raises RuntimeError while somebody holds it; nobody may wait for it."""
-        if self.try_acquire() is None:
+        # glibc itself would destroy a robust mutex while it is held.
+        is_held = self.ceiling is None and self.try_acquire() is None
+        if self.ceiling is None and not is_held:
+            self.release()
+        code = errno.EBUSY if is_held else libc.LIBC.pthread_mutex_destroy(self._at)
+        if code == errno.EBUSY:
             raise RuntimeError("a mutex that is held cannot be destroyed")
-        self.release()
-        _must("pthread_mutex_destroy", self._at)
+        _check("pthread_mutex_destroy", code)
         self.detach()
 
     def detach(self) -> None:
