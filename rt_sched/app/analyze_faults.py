@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rt_sched.analysis.faults.analyze import analyze_faults, chosen_scenarios
@@ -137,6 +138,7 @@ def _transition(one: TransitionResult) -> Row:
         "verdict": one.verdict.value,
         "tasks": [_transition_task(task) for task in one.tasks],
         "chains": [_chain(chain) for chain in one.chains],
+        "waits": [asdict(wait) | {"verdict": wait.verdict.value} for wait in one.waits],
     }
 
 

@@ -134,3 +134,6 @@ def _print_transition(transition: Row, console: Console) -> None:
     for chain in transition["chains"]:
         if chain["verdict"] != "schedulable":
             console.print(Text(f"chain {chain['name']}: {chain['reason']}"))
+    for wait in transition["waits"]:
+        if wait["verdict"] != "schedulable":
+            console.print(Text(f"wait of {wait['task']} for {wait['element']}: {wait['reason']}"))

@@ -103,3 +103,31 @@ def test_no_part_of_a_job_gets_shorter_than_its_stretch(places: list[int], facto
     assert got.demand_ns <= 1002 * factor + len(before)
     for was, now in zip(sections, got.sections, strict=True):
         assert now.end_ns - now.start_ns >= (was.end_ns - was.start_ns) * factor
+
+
+SERVED = """
+rt_sched: 1
+name: s
+devices:
+  ecu:
+    contention: {cpu: {gpu: 1.5}, gpu: {cpu: 2}}
+    processing_elements: {cpu: {kind: cpu}, gpu: {kind: gpu, frequency: 1GHz}}
+tasks:
+  a:
+    {runs_on: ecu.cpu, activation: {rate: 20Hz}, execution: {wcet: 4ms},
+     suspensions: [{after: 1ms, max: 30ms, on: ecu.gpu, service: 3ms}]}
+  b: {runs_on: ecu.cpu, activation: {rate: 10Hz}, execution: {wcet: 2ms}}
+modes: {fast: {}, slow: {frequencies: {ecu.gpu: 500MHz}}, back: {frequencies: {ecu.gpu: 1GHz}}}
+"""
+
+
+def test_an_element_that_serves_waits_works_and_is_slowed_down() -> None:
+    system = load_system_text(SERVED, file_name="s", base_dir=".", stages=None)
+    report = analyze(system, make_plan(system))
+    (first, *_) = report.modes
+    # The job of 6 ms with its wait of 30 ms; the other job, of 3 ms, can be delayed by one of it. A place inside a job
+    # is rounded up by 1 ns.
+    assert {one.task: one.bound and one.bound.value_ns for one in first.tasks} == {"a": 36 * MS + 1, "b": 9 * MS + 1}
+    # Twice as long beside the CPU, and twice that at half the frequency; a request before it has begun.
+    waits = {mode.name: mode.waits[0].waited_ns for mode in report.modes}
+    assert waits == {"fast": 12 * MS - 1, "slow": 24 * MS - 1, "back": 12 * MS - 1}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from hand_made import element, jobs_of, planned, task
-from random_overrun_checks import check_overruns
+from random_overrun_checks import check_overruns, check_overruns_in_modes
 
 from rt_sched.analysis import Verdict, analyze
 from rt_sched.analysis.faults.analyze import analyze_faults
@@ -15,7 +15,9 @@ from rt_sched.analysis.faults.overrun import overrun_bounds, overrun_of
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import TermKind
+from rt_sched.config import load_system_text
 from rt_sched.model import Budget, FaultEffect, FaultScenario, OverrunAction, Plan, Policy, System
+from rt_sched.planner import make_plan
 
 
 def _scenario(target: str, demand: int, jobs=(0,), **more) -> FaultScenario:
@@ -133,5 +135,41 @@ def test_listed_jobs_within_consecutive_ones(jobs, k, most):
 @pytest.mark.parametrize("first", range(0, 45, 15))
 def test_no_overrun_exceeds_its_bounds(first):
     outcomes = [check_overruns(seed, runs=3) for seed in range(first, first + 15)]
+    assert [text for one in outcomes for text in one.violations] == []
+    assert sum(count for one in outcomes for name, count in one.counts.items() if "overrun" in name) > 5
+
+
+SLOWER = """
+rt_sched: 1
+name: m
+devices: {ecu: {CONTENTIONprocessing_elements: {cpu: {kind: cpu, frequency: 1GHz}, gpu: {kind: gpu}}}}
+tasks:
+  a: {runs_on: ecu.cpu, activation: {rate: 10Hz}, execution: {wcet: 10ms, memory: 4ms}, budget: {limit: 50ms}}
+  g: {runs_on: ecu.gpu, activation: {rate: 10Hz}, execution: {wcet: 1ms}}
+modes: {fast: {}, slow: {frequencies: {ecu.cpu: 500MHz}}}
+faults: {long: {overrun: a, jobs: [0], demand: 30ms, detection: 60ms, reaction: 5ms}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("contention", "responses_ms"), [("", (30, 4 + 26 * 2)), ("cpu: {gpu: 1.5}", (45, 6 + 39 * 2))]
+)
+def test_the_demand_of_an_overrun_grows_as_that_of_all_jobs_does(contention, responses_ms):
+    text = SLOWER.replace("CONTENTION", f"contention: {{{contention}}}, " if contention else "")
+    system = load_system_text(text, file_name="m.yaml", base_dir=".", stages=None)
+    plan = make_plan(system)
+    cases = analyze_faults(system, plan, analyze(system, plan)).scenarios[0].cases
+    found = {case.new: next(one.bound for one in case.tasks if one.task == "a") for case in cases}
+    assert {mode: bound and bound.value_ns for mode, bound in found.items()} == {
+        mode: ms * 10**6 for mode, ms in zip(("fast", "slow"), responses_ms, strict=True)
+    }
+    # Only what exceeds the budget is noticed by it.
+    noticed = [case.handling.derived is not None for case in cases if case.handling is not None]
+    assert noticed == [ms > 50 for ms in responses_ms]
+
+
+@pytest.mark.parametrize("first", [0, 12])
+def test_no_overrun_in_a_mode_with_other_frequencies_exceeds_its_bounds(first):
+    outcomes = [check_overruns_in_modes(seed, runs=2) for seed in range(first, first + 12)]
     assert [text for one in outcomes for text in one.violations] == []
     assert sum(count for one in outcomes for name, count in one.counts.items() if "overrun" in name) > 5

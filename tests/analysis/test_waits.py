@@ -10,11 +10,18 @@ import pytest
 from hand_made import element, planned, task
 
 from rt_sched import model
-from rt_sched.analysis import analyze
+from rt_sched.analysis.analyze import analyze, analyze_mode
+from rt_sched.analysis.faults.analyze import analyze_faults
+from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import Verdict
+from rt_sched.analysis.sensitivity import sensitivity
+from rt_sched.analysis.sensitivity.execution import with_more
 from rt_sched.analysis.theory.fixed_points import Timing
 from rt_sched.analysis.theory.joint_suspension import AskingTask, Queue, joint_response_times
+from rt_sched.config import load_system_text
 from rt_sched.model import PEKind, Plan, Policy, ProcessingElement, Suspension, System
+from rt_sched.planner import make_plan
 
 GPU = ("d", "gpu")
 
@@ -112,3 +119,68 @@ def test_the_joint_fixed_point_is_proven_when_it_is_declared(queue: Queue) -> No
             assert (waited, verdict) == (found[place], Verdict.SCHEDULABLE)
         proven += 1
     assert proven > 20
+
+
+SERVED = """
+rt_sched: 1
+name: s
+devices:
+  ecu: {processing_elements: {cpu: {kind: cpu, cores: 2}, gpu: {kind: gpu}}}
+tasks:
+  a:
+    {runs_on: ecu.cpu, core: 0, activation: {period: 20ms}, execution: {wcet: 2ms},
+     suspensions: [{after: 1ms, max: 6ms, on: ecu.gpu, service: 2ms}]}
+  b:
+    {runs_on: ecu.cpu, core: 1, activation: {period: 40ms}, execution: {wcet: 4ms}, deadline: 30ms,
+     suspensions: [{after: 1ms, max: 6ms, on: ecu.gpu, service: 2ms}]}
+  c:
+    {runs_on: ecu.cpu, core: 0, activation: {period: 30ms}, execution: {wcet: 1ms}, deadline: 30ms,
+     suspensions: [{after: 0.5ms, max: MAX, on: ecu.gpu, service: 3ms}]}
+modes: {one: {without: MISSING}, other: {without: a}}
+faults: {long: {overrun: a, jobs: [0, 1, 2], demand: 14ms}}
+"""
+
+
+def served(longest: str = "10ms", missing: str = "c") -> System:
+    text = SERVED.replace("MAX", longest).replace("MISSING", missing)
+    return load_system_text(text, file_name="s", base_dir=".", stages=None)
+
+
+def test_a_change_between_modes_whose_waits_hold_may_make_them_longer() -> None:
+    system = served()
+    plan = make_plan(system)
+    report = analyze(system, plan)
+    assert report.verdict is Verdict.SCHEDULABLE
+    changes = analyze_faults(system, plan, report).transitions
+    for change in changes:
+        # Both modes together ask more of the element than either.
+        late = {one.task for one in change.waits if one.verdict is not Verdict.SCHEDULABLE}
+        assert late >= {"a", "b"}
+        assert all(one.verdict is Verdict.SCHEDULABLE for one in change.tasks)
+        assert change.verdict is Verdict.INCONCLUSIVE
+
+
+def test_an_overrun_may_make_waits_longer() -> None:
+    system = replace(served(missing="c"), modes=())
+    system = replace(system, tasks=system.tasks[:2])
+    plan = make_plan(system)
+    report = analyze(system, plan)
+    assert report.verdict is Verdict.SCHEDULABLE
+    (case,) = analyze_faults(system, plan, report).scenarios[0].cases
+    assert all(one.verdict is Verdict.SCHEDULABLE for one in case.tasks)
+    assert case.verdict is Verdict.INCONCLUSIVE
+    assert case.reason.startswith("wait of b for ecu.gpu: ")
+
+
+def test_no_margin_leaves_a_wait_longer_than_declared() -> None:
+    system = replace(served(), modes=(), fault_scenarios=())
+    system = replace(system, tasks=system.tasks[:2])
+    (mode,) = mode_loads(system, make_plan(system))
+    found = sensitivity(mode, METHODS)
+    (first, _) = found.tasks
+    # Longer jobs of `a` ask twice within a wait of `b`, long before any deadline is missed.
+    assert first.limited_by == "declared wait of b for ecu.gpu"
+    assert analyze_mode(with_more(mode, {0: first.margin_ns})).verdict is Verdict.SCHEDULABLE
+    beyond = analyze_mode(with_more(mode, {0: first.margin_ns + 1}))
+    assert all(one.verdict is Verdict.SCHEDULABLE for one in beyond.tasks)
+    assert beyond.verdict is Verdict.INCONCLUSIVE

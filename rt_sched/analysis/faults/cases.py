@@ -20,6 +20,7 @@ from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import Method
 from rt_sched.analysis.result import ChainResult, TaskResult, Verdict, Witness, worst_verdict
 from rt_sched.analysis.system.engine import Known, TaskBound, mode_bounds
+from rt_sched.analysis.system.waits import wait_results
 from rt_sched.lowering.losses import fed_only_by, recovery_limit_ns
 from rt_sched.lowering.routes import as_placed
 from rt_sched.units import format_ns
@@ -159,6 +160,8 @@ def overrun_case(study: Study, scenario: model.FaultScenario, mode: ModeLoad, ov
     verdicts = [(one.verdict, f"task {one.task}: {one.reason}") for one in tasks]
     verdicts += [(one.verdict, f"task {one.task}: {one.reason}") for one in misses if one.allowed is not None]
     verdicts += [(one.verdict, f"chain {one.chain}: {one.reason}") for one in chains if one.limits_ns]
+    waits = wait_results(mode, bounds)
+    verdicts += [(one.verdict, f"wait of {one.task} for {one.element}: {one.reason}") for one in waits]
     if handling is not None:
         verdicts.append((handling.verdict, handling.reason))
     verdict, reason = _worst(verdicts)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rt_sched import model
 from rt_sched.analysis.faults.losses import Loss, passes
+from rt_sched.analysis.faults.overrun import overrun_demand_ns
 from rt_sched.analysis.faults.result import Detection, Handling
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Bound, ChainResult, Verdict
@@ -245,7 +246,7 @@ def handling_of_overrun(scenario: model.FaultScenario, mode: ModeLoad, bound: Bo
     if scenario.detection_ns is None and scenario.reaction_ns is None and scenario.margin_ns is None:
         return None
     row = next(row for row in mode.setup.tasks if row.name == scenario.target)
-    watched = row.budget_ns is not None and (scenario.demand_ns or 0) > row.budget_ns
+    watched = row.budget_ns is not None and overrun_demand_ns(mode, scenario) > row.budget_ns
     derived = None
     if watched and bound is not None:
         derived = Detection(bound.value_ns, row.name, "its budget", 0, 0, bound.value_ns, 0)

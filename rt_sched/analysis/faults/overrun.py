@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 
 from rt_sched import model
+from rt_sched.analysis.loads.contention import factors_of
 from rt_sched.analysis.loads.load import LoadTask, Stream
 from rt_sched.analysis.loads.resolve import ModeLoad, never_preempts
 from rt_sched.analysis.methods import Method
@@ -22,6 +24,7 @@ from rt_sched.analysis.result import Term, TermKind
 from rt_sched.analysis.system.engine import TaskBound, mode_bounds
 from rt_sched.analysis.theory.fixed_points import HORIZON_NS
 from rt_sched.trace.setup import OverrunAction, Policy
+from rt_sched.units import ceil_int
 
 _ENFORCED = (OverrunAction.ABORT, OverrunAction.THROTTLE, OverrunAction.FAIL_OVER)
 
@@ -46,13 +49,24 @@ class Overrun:
         return self.extra_ns * len(self.jobs)
 
 
+def overrun_demand_ns(mode: ModeLoad, scenario: model.FaultScenario) -> int:
+    """What the jobs that overrun need in this mode: the demand holds at the frequency of the start of a run, and while
+    nothing else slows the element down, as the execution times of the task do."""
+    row = next(row for row in mode.setup.tasks if row.name == scenario.target)
+    processor = mode.plan.processors[row.processor]
+    place = processor.device, processor.pe
+    demand_ns = ceil_int((scenario.demand_ns or 0) * factors_of(mode.system, mode.plan).get(place, Fraction(1)))
+    compute_ns = max(0, demand_ns - row.memory_ns)
+    return ceil_int(compute_ns * mode.slower.get(place, Fraction(1))) + demand_ns - compute_ns
+
+
 def overrun_of(mode: ModeLoad, scenario: model.FaultScenario) -> Overrun | None:
     """The overrun that a scenario declares, at the frequency of the mode; None where its task does not exist there."""
     index = next(i for i, task in enumerate(mode.system.tasks) if task.name == scenario.target)
     if not mode.active[index]:
         return None
     row = mode.setup.tasks[index]
-    demand_ns = scenario.demand_ns or 0
+    demand_ns = overrun_demand_ns(mode, scenario)
     enforced = row.budget_ns is not None and row.overrun_action in _ENFORCED
     over_budget = row.budget_ns is not None and demand_ns > row.budget_ns
     task = next(task for load in mode.loads for task in load.tasks if task.index == index)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rt_sched.analysis.faults.takeover_recovery import Recovery
 from rt_sched.analysis.faults.transitions.loads import Presence
-from rt_sched.analysis.result import Bound, ChainResult, Misses, TaskResult, Verdict, Witness
+from rt_sched.analysis.result import Bound, ChainResult, Misses, TaskResult, Verdict, WaitResult, Witness
 from rt_sched.model import Takeover
 
 
@@ -31,13 +31,14 @@ class TransitionTask:
 
 @dataclass(frozen=True, slots=True)
 class TransitionResult:
-    """A change of mode. `chains`: those whose tasks exist on both sides of it."""
+    """A change of mode. `chains`: those whose tasks exist on both sides of it; `waits`: inside jobs of either side."""
 
     old: str
     new: str
     verdict: Verdict
     tasks: tuple[TransitionTask, ...]
     chains: tuple[ChainResult, ...]
+    waits: tuple[WaitResult, ...] = ()
 
     @property
     def name(self) -> str:

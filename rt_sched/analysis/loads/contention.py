@@ -1,9 +1,9 @@
 """Execution times stretched by what the other elements of a device do meanwhile, where the device declares that.
 
 A job on element a may need `factor` times its declared worst case while element b of the same device works. Nothing is
-known of when b works, so every element on which the plan has a task counts as working all the time, and the factors of
-several multiply. Best cases stay as they are. This holds for any phases of the jobs, so bounds are sound; that a run
-misses is only shown by one without any stretch.
+known of when b works, so every element on which the plan has a task, or which serves waits, counts as working all the
+time, and the factors of several multiply. Best cases stay as they are. This holds for any phases of the jobs, so bounds
+are sound; that a run misses is only shown by one without any stretch.
 """
 
 from __future__ import annotations
@@ -19,18 +19,26 @@ from rt_sched.units import ceil_int
 
 def stretch_of(system: model.System, plan: model.Plan) -> tuple[Fraction, ...]:
     """For each processor of the plan by what the worst case of its jobs is to be multiplied."""
+    factors = factors_of(system, plan)
+    return tuple(factors.get((processor.device, processor.pe), Fraction(1)) for processor in plan.processors)
+
+
+def factors_of(system: model.System, plan: model.Plan) -> dict[tuple[str, str], Fraction]:
+    """How many times longer jobs may take on an element (device, name); 1 where none is given."""
     used = {(plan.processors[one.processor].device, plan.processors[one.processor].pe) for one in plan.placements}
-    factors = {(processor.device, processor.pe): Fraction(1) for processor in plan.processors}
+    used |= {wait.on for task in system.tasks for wait in task.suspensions if wait.on is not None}
+    factors: dict[tuple[str, str], Fraction] = {}
     for device in system.devices:
         for row in device.contention:
-            if (device.name, row.by) in used and (device.name, row.pe) in factors:
-                factors[device.name, row.pe] *= row.factor
-    return tuple(factors[processor.device, processor.pe] for processor in plan.processors)
+            if (device.name, row.by) in used:
+                place = device.name, row.pe
+                factors[place] = factors.get(place, Fraction(1)) * row.factor
+    return factors
 
 
 def is_stretched(system: model.System, plan: model.Plan) -> bool:
-    """Whether any job of the plan may be slowed down."""
-    return any(factor > 1 for factor in stretch_of(system, plan))
+    """Whether any job of the plan, or any service to a wait, may be slowed down."""
+    return any(factor > 1 for factor in factors_of(system, plan).values())
 
 
 def without_contention(system: model.System) -> model.System:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 
+from rt_sched.model import System
 from rt_sched.trace.setup import SectionRow, Setup, SuspensionRow, TaskRow
 
 
@@ -17,6 +20,16 @@ def at_frequencies_of(start: Setup, present: Setup) -> Setup:
         for row in start.tasks
     )
     return replace(present, tasks=rows)
+
+
+def times_slower(start: System, present: System) -> Mapping[tuple[str, str], Fraction]:
+    """How many times longer compute work takes at present than at the start, by device and name of the element."""
+    found = {}
+    for before, now in zip(start.devices, present.devices, strict=True):
+        for old, new in zip(before.processing_elements, now.processing_elements, strict=True):
+            if old.frequency_hz and new.frequency_hz:
+                found[now.name, new.name] = Fraction(old.frequency_hz, new.frequency_hz)
+    return found
 
 
 def _moved(row: TaskRow, first_khz: int, khz: int) -> TaskRow:

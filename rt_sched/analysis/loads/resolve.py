@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 
 from rt_sched import model
 from rt_sched.analysis.loads.contention import stretched
-from rt_sched.analysis.loads.frequencies import at_frequencies_of
+from rt_sched.analysis.loads.frequencies import at_frequencies_of, times_slower
 from rt_sched.analysis.loads.load import Blocking, LoadTask, ProcessorLoad, Stream
 from rt_sched.analysis.loads.locking import LockTerms, at_a_stretch, lock_terms
 from rt_sched.lowering import lower
@@ -21,6 +22,8 @@ from rt_sched.trace.setup import DeadlineAction, EdgeRow, OverrunAction, Policy,
 
 #: The name of the one mode of a system that declares none.
 NOMINAL = "nominal"
+#: Device and name of an element.
+Place = tuple[str, str]
 _ENFORCED = (OverrunAction.ABORT, OverrunAction.THROTTLE, OverrunAction.FAIL_OVER)
 
 
@@ -29,7 +32,8 @@ class ModeLoad:
     """One mode: its loads, with arrivals for timed tasks only; `setup`: the rows that the machine would run.
 
     `active[i]`: whether the system's task i exists in this mode. `into`: number and row of the edges into every task
-    that has any, as `setup` has them.
+    that has any, as `setup` has them. `slower`: how many times longer compute work takes on an element (device, name)
+    than at the start of a run; 1 where none is given.
     """
 
     name: str
@@ -38,6 +42,7 @@ class ModeLoad:
     setup: Setup
     active: tuple[bool, ...]
     loads: tuple[ProcessorLoad, ...]
+    slower: Mapping[Place, Fraction] = field(default_factory=dict)
     into: Mapping[int, tuple[tuple[int, EdgeRow], ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +68,9 @@ def at_frequency(mode: ModeLoad, device: str, pe: str, frequency_hz: int) -> Mod
     declared = _with_declared_frequencies(mode.system, mode.plan)
     system = _at_frequencies(declared, (model.Frequency(device, pe, frequency_hz),))
     present = frozenset(task.name for task, here in zip(mode.system.tasks, mode.active, strict=True) if here)
-    return _mode_load(mode.name, system, mode.plan, present)
+    changed = times_slower(mode.system, system).get((device, pe), Fraction(1))
+    slower = {**mode.slower, (device, pe): mode.slower.get((device, pe), Fraction(1)) * changed}
+    return replace(_mode_load(mode.name, system, mode.plan, present), slower=slower)
 
 
 def _with_declared_frequencies(system: model.System, plan: model.Plan) -> model.System:
@@ -108,7 +115,8 @@ def _mode_load(
     if start is not None:
         longest, best = setups_of(start, plan)
         setup, shortest = at_frequencies_of(longest, setup), at_frequencies_of(best, shortest)
-    return loads_of(name, system, plan, setup, shortest, tuple(task.name in present for task in system.tasks))
+    load = loads_of(name, system, plan, setup, shortest, tuple(task.name in present for task in system.tasks))
+    return load if start is None else replace(load, slower=times_slower(start, system))
 
 
 def setups_of(system: model.System, plan: model.Plan) -> tuple[Setup, Setup]:

@@ -1,4 +1,4 @@
-"""What is proven of a mode: every deadline and every limit; and what a change of it breaks first."""
+"""What is proven of a mode: every deadline, every limit, every declared wait; and what a change of it breaks first."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from rt_sched.analysis.methods import Method
 from rt_sched.analysis.result import Bound, Quantity, Verdict
 from rt_sched.analysis.system.engine import Known, TaskBound, mode_bounds, processor_bounds
 from rt_sched.analysis.system.propagation import as_arrivals
+from rt_sched.analysis.system.waits import late_wait, wait_results
 from rt_sched.model import CauseEffectChain
 from rt_sched.trace.setup import OverrunAction, TaskRow
 
 
 class Promises:
-    """The deadlines, and the limits on chains and on time disparities, of one mode: to be kept when it changes.
+    """The deadlines, the limits on chains and on time disparities, and the declared waits for elements that serve jobs,
+    of one mode: to be kept when it changes.
 
     A promise counts as kept when a bound proves it; tests of a whole processor are not asked. Tasks and edges of a
     changed mode are those of the mode itself.
@@ -55,6 +57,9 @@ class Promises:
         for row, present in zip(mode.setup.tasks, mode.active, strict=True):
             if present and row.name in self._uncut and _is_cut(row):
                 return f"budget of {row.name}"
+        wait = late_wait(wait_results(mode, bounds))
+        if wait is not None:
+            return f"declared wait of {wait.task} for {wait.element}"
         return self._broken_chain(mode, bounds, waits_as_declared) or self._broken_disparity(mode, bounds)
 
     def _late_at_once(self, mode: ModeLoad) -> str | None:

@@ -154,13 +154,16 @@ def _source(edge: EdgeRow, sensors: Sequence[MessageStream], outputs: Mapping[in
 def _over_link(
     mode: ModeLoad, number: int, sensors: Sequence[MessageStream], outputs: Mapping[int, Streams]
 ) -> Streams:
-    """The messages of edge `number` behind its link, a first-come-first-served server that all its edges share."""
+    """The messages of edge `number` behind its link, a first-come-first-served server that all its edges share.
+
+    Those to tasks that the mode lacks are sent as well, as long as what publishes them is there.
+    """
     link_index = mode.setup.edges[number].link or 0
     link = mode.setup.links[link_index]
     flows: list[Timing] = []
     mine: list[tuple[int, MessageStream, int]] = []
     for other, edge in enumerate(mode.setup.edges):
-        if edge.link != link_index or not mode.active[edge.target]:
+        if edge.link != link_index:
             continue
         streams = _source(edge, sensors, outputs)
         if isinstance(streams, str):

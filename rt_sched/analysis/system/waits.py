@@ -6,7 +6,9 @@ would have had only jobs before it, and around it, that kept to their bounds. So
 
 Of each task at most one request is open at a time, as its jobs run one after the other. By priority a request waits for
 one that is less urgent and has begun, and for those of more urgent tasks, as many as their jobs can ask for until it is
-served; first come, first served, for at most one of every other task. No request is preempted.
+served; first come, first served, for at most one of every other task. No request is preempted. A service takes as much
+longer as compute work does on the element: at a lower frequency than at the start of a run, and while others slow it
+down.
 
 Source: Davis, Burns, Bril, Lukkien 2007 (start times without preemption, jitter); Chen, Nelissen, Huang 2016 (waits as
 suspension).
@@ -16,17 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from rt_sched import model
+from rt_sched.analysis.loads.contention import factors_of
 from rt_sched.analysis.loads.load import Stream
-from rt_sched.analysis.loads.resolve import ModeLoad
+from rt_sched.analysis.loads.resolve import ModeLoad, Place
 from rt_sched.analysis.result import Verdict, WaitResult
 from rt_sched.analysis.system.engine import TaskBound
 from rt_sched.analysis.system.propagation import as_arrivals
 from rt_sched.analysis.theory.fixed_points import fixed_point_within
-from rt_sched.units import format_ns
-
-Place = tuple[str, str]
+from rt_sched.units import ceil_int, format_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ def wait_results(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> tuple[WaitR
     return tuple(found)
 
 
+def late_wait(waits: Sequence[WaitResult]) -> WaitResult | None:
+    """The first wait that may be longer than declared: no bound holds where there is one."""
+    return next((one for one in waits if one.verdict is not Verdict.SCHEDULABLE), None)
+
+
 def _places(mode: ModeLoad) -> list[Place]:
     waits = (
         wait for task, here in zip(mode.system.tasks, mode.active, strict=True) if here for wait in task.suspensions
@@ -64,8 +71,14 @@ def _places(mode: ModeLoad) -> list[Place]:
 
 
 def _requests(mode: ModeLoad, index: int, place: Place) -> tuple[int, ...]:
+    """Times of service of the requests of a job."""
     waits = mode.system.tasks[index].suspensions if index < len(mode.system.tasks) else ()
-    return tuple(wait.service_ns or 1 for wait in waits if wait.on == place)
+    return tuple(_service_ns(mode, wait, place) for wait in waits if wait.on == place)
+
+
+def _service_ns(mode: ModeLoad, wait: model.Suspension, place: Place) -> int:
+    longer = mode.slower.get(place, Fraction(1)) * factors_of(mode.system, mode.plan).get(place, Fraction(1))
+    return ceil_int((wait.service_ns or 1) * longer)
 
 
 def _asking(mode: ModeLoad, one: TaskBound, place: Place) -> _Asking:
@@ -102,7 +115,7 @@ def _judged(
     mode: ModeLoad, place: Place, mine: _Asking, wait: model.Suspension, askers: Sequence[_Asking], problem: str | None
 ) -> WaitResult:
     others = [one for one in askers if one is not mine]
-    service_ns = wait.service_ns or 1
+    service_ns = _service_ns(mode, wait, place)
     waited_ns: int | None = None
     reason = problem or ""
     if not reason:

@@ -67,6 +67,8 @@ def transition(old: ModeLoad, new: ModeLoad) -> Transition:
         replace(new.setup, tasks=shortest),
         tuple(index in presence for index in range(len(longest))),
     )
+    slower = {place: max(old.slower.get(place, ratio), ratio) for place, ratio in new.slower.items()}
+    load = replace(load, slower=slower)
     latency_ns = {index: longest[index].start_latency_ns for index, one in presence.items() if one is Presence.ADDED}
     return Transition(old, new, load, presence, latency_ns)
 

@@ -14,6 +14,7 @@ from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.result import ChainResult, Verdict, Witness, worst_verdict
 from rt_sched.analysis.system.engine import TaskBound, mode_bounds
+from rt_sched.analysis.system.waits import wait_results
 from rt_sched.units import format_ns
 
 Bounds = Mapping[int, TaskBound]
@@ -78,8 +79,10 @@ class Transitions:
         kept = {change.load.setup.tasks[index].name for index in change.of(Presence.KEPT)}
         sensors = set(change.load.setup.sensors)
         lasting = tuple(one for one in chains if all(name in kept or name in sensors for name in one.path))
-        verdict = worst_verdict([*(one.verdict for one in tasks), *(one.verdict for one in lasting if one.limits_ns)])
-        return TransitionResult(change.old.name, change.new.name, verdict, tasks, lasting)
+        waits = wait_results(change.load, bounds)
+        limited = [*(one.verdict for one in waits), *(one.verdict for one in lasting if one.limits_ns)]
+        verdict = worst_verdict([*(one.verdict for one in tasks), *limited])
+        return TransitionResult(change.old.name, change.new.name, verdict, tasks, lasting, waits)
 
     def _task(self, change: Transition, index: int, one: TaskBound, witness: Witness | None) -> TransitionTask:
         presence = change.presence[index]
