@@ -26,6 +26,7 @@ from rt_sched.planner.placing.cp import load_solver
 from rt_sched.planner.placing.stopping import Stop, interruptible
 from rt_sched.planner.planned import Planned
 from rt_sched.planner.recoverable import with_takeovers
+from rt_sched.planner.switches import switches_of
 from rt_sched.units import NS_PER_S
 
 OBJECTIVES = tuple(one.value for one in Objective)
@@ -129,6 +130,16 @@ def _explained(system: System, found: Planned) -> Row:
             for one in reasons(system, found)
         ],
         "frame": None if figures is None else frame_row(figures),
+        "switches": [
+            {
+                "first": one.first,
+                "second": one.second,
+                "on_one_core": float(one.together),
+                "apart": float(one.apart),
+                "as_one_task": float(one.as_one),
+            }
+            for one in switches_of(system, found.elements, found.policy, found.fused)
+        ],
     }
 
 

@@ -29,6 +29,13 @@ def print_plan(document: Row, console: Console) -> None:
     for one in document["fused"]:
         saved = f"a hand-over takes {one['saved_ns'] / 1000:g} us, {100 * one['share']:.0f} % of the smaller one"
         console.print(Text(f"fusing {one['first']} and {one['second']} would save switches: {saved}"))
+    for one in document.get("switches", ()):
+        console.print(
+            Text(
+                f"switches for each job of {one['second']}: {one['on_one_core']:.2f} on the core of {one['first']}, "
+                f"{one['apart']:.2f} on another, {one['as_one_task']:.2f} as one task"
+            )
+        )
     if document.get("frame"):
         _print_frame(document["frame"], console)
     for one in document.get("offsets", ()):

@@ -1,9 +1,11 @@
 """Small tasks of one chain that hardly pay for being tasks of their own, and so go to one core.
 
 A hand-over between two tasks of an element costs the switch to the second one, and the switch back to whatever it
-preempts. Where that is more than a twentieth of what the smaller of the two executes, the two are put on one core: the
-second one then begins where the first one ended, in the same cache, and never preempts it. Whether they should become
-one task, which saves the hand-over itself, is for the owner of the code; what that would save is told.
+preempts. Where that is more than a twentieth of what the smaller of the two executes, the two are put on one core, one
+directly behind the other in its order: the second one then begins where the first one ended, in the same cache, never
+preempts it, and nothing comes between but what is more urgent than both. What remains is one switch, to the second
+one. Whether they should become one task, which saves that as well, is for the owner of the code; what that would save
+is told.
 """
 
 from __future__ import annotations

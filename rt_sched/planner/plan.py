@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rt_sched.lowering import check_plan
 from rt_sched.model import Placement, Plan, Policy, ProcessingElement, Processor, System
 from rt_sched.planner.placement import place_on_cores
-from rt_sched.planner.priorities import urgency_levels, with_optimal_levels
+from rt_sched.planner.priorities import directly_behind, urgency_levels, with_optimal_levels
 
 #: What `--policy` accepts: rate-monotonic, deadline-monotonic, Audsley's optimal order, earliest deadline first.
 POLICIES = ("rms", "dm", "opa", "edf")
@@ -23,8 +23,7 @@ def make_plan(
     """The plan under `policy` (default: the system file's own).
 
     `elements`: task -> (device, processing element), default where the file puts it. `beside`: task -> another of its
-    element whose core it takes.
-
+    element whose core it takes, and behind which it comes directly in the order of urgency.
 
     Elements that declare `fifo`, `time_sliced` or `table` keep it. Of the others, a `policy` that is given decides:
     `edf`, or fixed priority for `rms`, `dm` and `opa`. Otherwise an element's own `edf` stands, and the file's policy
@@ -37,7 +36,7 @@ def make_plan(
         raise ValueError(f"unknown policy {chosen!r}; valid: {', '.join(POLICIES)}")
     processors = _processors(system, chosen, forced=policy is not None)
     core_of = place_on_cores(system, processors, elements, beside)
-    levels = urgency_levels(system.tasks, core_of, chosen)
+    levels = directly_behind(system.tasks, core_of, urgency_levels(system.tasks, core_of, chosen), beside or {})
     placements = tuple(
         Placement(task.name, core, level) for task, core, level in zip(system.tasks, core_of, levels, strict=True)
     )

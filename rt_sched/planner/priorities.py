@@ -30,6 +30,32 @@ def urgency_levels(tasks: Sequence[Task], processor_of: Sequence[int], policy: s
     return tuple(levels)
 
 
+def directly_behind(
+    tasks: Sequence[Task], processor_of: Sequence[int], levels: Sequence[int], beside: Mapping[str, str]
+) -> tuple[int, ...]:
+    """`levels` with each task of `beside` directly behind the other one, where both are on one processor.
+
+    Then nothing comes between the end of the one job and the begin of the next but what is more urgent than both.
+    """
+    orders: dict[int, list[int]] = {}
+    for index in sorted(range(len(tasks)), key=levels.__getitem__):
+        orders.setdefault(processor_of[index], []).append(index)
+    index_of = {task.name: index for index, task in enumerate(tasks)}
+
+    def depth(name: str) -> int:
+        return 1 + depth(beside[name]) if name in beside else 0
+
+    # What others come behind is put in its own place first.
+    for name in sorted(beside, key=lambda one: (depth(one), levels[index_of[one]])):
+        first, second = index_of[beside[name]], index_of[name]
+        order = orders[processor_of[first]]
+        if processor_of[first] == processor_of[second] and tasks[first].priority == tasks[second].priority:
+            order.remove(second)
+            order.insert(order.index(first) + 1, second)
+    placed = {index: level for order in orders.values() for level, index in enumerate(order)}
+    return tuple(placed[index] for index in range(len(tasks)))
+
+
 def with_optimal_levels(system: System, plan: Plan) -> Plan:
     """`plan` with Audsley's order on every fixed-priority core where one meets all deadlines; others stay as they are.
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from planned_systems import TRADE, system_of
 
 from rt_sched.analysis.analyze import analyze
@@ -21,6 +24,8 @@ from rt_sched.planner.obstacles import obstacles
 from rt_sched.planner.optimise import optimise
 from rt_sched.planner.placing.stopping import Stop
 from rt_sched.planner.planned import Planned
+from rt_sched.planner.priorities import directly_behind
+from rt_sched.planner.switches import switches_of
 
 
 @cache
@@ -206,3 +211,53 @@ def test_small_tasks_of_one_chain_share_a_core() -> None:
     assert fusions(made("2.5us"), places) == ()
     plan = make_plan(system, beside={found.second: found.first})
     assert plan.placements[0].processor == plan.placements[1].processor != plan.placements[2].processor
+
+
+def test_small_tasks_follow_each_other_directly_and_cost_fewer_switches_than_apart() -> None:
+    # In the order of the file `other` would come between the two, at the same rate.
+    text = (
+        "devices: {a: {processing_elements: {x: {kind: cpu, cores: 2, switch_cost: 20us}}}}\ntasks:\n"
+        "  grab: {runs_on: a.x, activation: {rate: 50Hz}, execution: {wcet: 0.3ms}}\n"
+        "  other: {runs_on: a.x, activation: {rate: 50Hz, offset: 10ms}, execution: {wcet: 0.25ms}}\n"
+        "  scale: {runs_on: a.x, inputs: {x: grab}, execution: {wcet: 0.2ms}, deadline: 20ms}\n"
+        "  slow: {runs_on: a.x, activation: {rate: 10Hz}, execution: {wcet: 65ms}}\n"
+        "  slower: {runs_on: a.x, activation: {rate: 10Hz}, execution: {wcet: 65ms}}\n"
+        "chains: {go: {path: [grab, scale], max_latency: 20ms}}\n"
+    )
+    system = system_of(text)
+    places = {task.name: task.pe for task in system.tasks}
+    fused = fusions(system, places)
+    assert [(one.first, one.second) for one in fused] == [("grab", "scale")]
+    plan = make_plan(system, beside={"scale": "grab"})
+    level = {one.task: (one.processor, one.level) for one in plan.placements}
+    assert level["scale"] == (level["grab"][0], level["grab"][1] + 1)
+    (counted,) = switches_of(system, places, "rms", fused)
+    # Alone on a core, each of them preempts what is there, which is resumed: four switches. On one, three.
+    assert counted.as_one == counted.together - 1
+    assert counted.apart > counted.together
+
+
+@given(st.data())
+def test_levels_stay_an_order_whatever_is_put_behind_what(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 8))
+    tasks = tuple(
+        SimpleNamespace(name=f"t{n}", priority=data.draw(st.sampled_from([None, None, n]))) for n in range(count)
+    )
+    processor_of = [data.draw(st.integers(0, 1)) for _ in tasks]
+    order = data.draw(st.permutations(range(count)))
+    levels = [sum(processor_of[a] == processor_of[n] for a in order[: order.index(n)]) for n in range(count)]
+    beside = {}
+    for n in range(1, count):
+        if data.draw(st.booleans()):
+            beside[f"t{n}"] = f"t{data.draw(st.integers(0, n - 1))}"
+    found = directly_behind(tasks, processor_of, levels, beside)  # type: ignore[arg-type]
+    for processor in (0, 1):
+        here = sorted(found[n] for n in range(count) if processor_of[n] == processor)
+        assert here == list(range(len(here)))
+    followers = [(first, second) for second, first in beside.items()]
+    for first, second in followers:
+        one, two = int(first[1:]), int(second[1:])
+        alone = [s for f, s in followers if f == first] == [second]
+        same = processor_of[one] == processor_of[two] and tasks[one].priority == tasks[two].priority
+        if alone and same:
+            assert found[two] == found[one] + 1

@@ -1,0 +1,88 @@
+"""How many switches small tasks that follow each other cost: on one core, apart, and if they were one task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from rt_sched.lowering import Execution, lower, nominal_samples
+from rt_sched.model import Plan, System
+from rt_sched.planner.fusion import Fusion
+from rt_sched.planner.plan import make_plan
+from rt_sched.sim import Simulation
+from rt_sched.trace.records import JobStatus, SliceKind, Trace
+from rt_sched.units import NS_PER_S
+
+#: What is simulated: so many jobs of the slowest pair, but no longer than this.
+_FRAMES = 20
+_LONGEST_NS = 2 * NS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class PairSwitches:
+    """Switches of all cores for each job of `second`: with the pairs on one core each, and with all of them apart.
+
+    `as_one`: on one core, without those to `second`, which one task for both would not need.
+    """
+
+    first: str
+    second: str
+    together: Fraction
+    apart: Fraction
+    as_one: Fraction
+
+
+def switches_of(
+    system: System, elements: Mapping[str, tuple[str, str]], policy: str, fused: Sequence[Fusion]
+) -> tuple[PairSwitches, ...]:
+    """Counted in a run of each plan in which every job needs its worst case and sensors deliver as declared.
+
+    Of every pair what it alone changes: the others are on one core, and as they are, in both runs.
+    """
+    together = _run(system, make_plan(system, policy, elements=elements, beside=_beside(fused)), fused)
+    found = []
+    for one in fused:
+        others = [other for other in fused if other is not one]
+        apart = _run(system, make_plan(system, policy, elements=elements, beside=_beside(others)), fused)
+        jobs, own = _jobs(together, one.second), _switches(together, one.second)
+        if jobs:
+            found.append(
+                PairSwitches(
+                    one.first,
+                    one.second,
+                    Fraction(_switches(together), jobs),
+                    Fraction(_switches(apart), jobs),
+                    Fraction(_switches(together) - own, jobs),
+                )
+            )
+    return tuple(found)
+
+
+def _beside(fused: Sequence[Fusion]) -> dict[str, str]:
+    return {one.second: one.first for one in fused}
+
+
+def _run(system: System, plan: Plan, fused: Sequence[Fusion]) -> Trace:
+    separation_ns = {task.name: task.separation_ns for task in system.tasks}
+    slowest_ns = max(separation_ns[one.first] for one in fused)
+    horizon_ns = min(_LONGEST_NS, _FRAMES * slowest_ns)
+    samples = nominal_samples(system, horizon_ns)
+    simulation = Simulation(lower(system, plan, samples, horizon_ns=horizon_ns, execution=Execution.WCET))
+    simulation.run()
+    return simulation.trace()
+
+
+def _jobs(trace: Trace, task: str) -> int:
+    mine = np.equal(trace.jobs.task, trace.task_names.index(task)) & np.equal(trace.jobs.status, JobStatus.COMPLETED)
+    return int(np.count_nonzero(mine))
+
+
+def _switches(trace: Trace, task: str | None = None) -> int:
+    """Of all tasks, or to one of them."""
+    jobs = trace.slices.job[np.equal(trace.slices.kind, SliceKind.SWITCH)]
+    if task is None:
+        return len(jobs)
+    return int(np.count_nonzero(trace.jobs.task[jobs] == trace.task_names.index(task)))
