@@ -43,8 +43,8 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
         ),
         (
             "best_case",
-            "no job that completes executes shorter than its declared best case, so that what it activates comes no "
-            "more densely, and what is read beside it is not so much older",
+            "no job that completes executes shorter than its declared best case, so that what it activates or "
+            "sends comes no more densely, and what is read beside it is not so much older",
             "executed time of every job",
             [t for t in system.tasks if t.name in _best_cases(system)],
         ),
@@ -143,12 +143,13 @@ def assumptions_of(system: System) -> tuple[Assumption, ...]:
 
 
 def _best_cases(system: System) -> frozenset[str]:
-    """The sources of all inputs that make jobs arrive, or stand beside others, and the tasks that read those."""
+    """The sources of all inputs that make jobs arrive, stand beside others or come over a link, and the tasks that read
+    several."""
     sources = (
         given.source
         for task in system.tasks
         for given in task.inputs
-        if input_role(task.activation, given) is not Role.READ or len(task.inputs) > 1
+        if input_role(task.activation, given) is not Role.READ or len(task.inputs) > 1 or given.link is not None
     )
     return frozenset((*sources, *(task.name for task in system.tasks if len(task.inputs) > 1)))
 

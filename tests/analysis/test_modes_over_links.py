@@ -7,6 +7,8 @@ import random
 import pytest
 
 from rt_sched.analysis.analyze import analyze
+from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.measured.monitors import monitor_jobs
 from rt_sched.config import load_system_text
 from rt_sched.lowering import lower
 from rt_sched.lowering.nominal_samples import nominal_samples
@@ -120,3 +122,39 @@ def test_no_run_of_a_mode_with_fewer_readers_exceeds_its_bounds() -> None:
                 assert took_ns[found.chain] <= found.latency.value_ns, (seed, found.chain)
                 close += 3 * took_ns[found.chain] >= 2 * found.latency.value_ns
     assert close > 12
+
+
+BURST = """
+rt_sched: 1
+name: m
+devices:
+  near: {processing_elements: {cpu: {kind: cpu, cores: 2}}}
+  far: {processing_elements: {cpu: {kind: cpu, cores: 2}}}
+links: {net: {bandwidth: 8Gbit/s, between: [near, far]}}
+tasks:
+  early: {runs_on: near.cpu, core: 0, activation: {period: 20ms}, execution: {bcet: 5ms, wcet: 5ms}, output_size: 2MB}
+  kept: {runs_on: far.cpu, activation: {period: 20ms}, execution: {wcet: 1ms}, inputs: {x: {from: early, link: net}}}
+modes: {all: {}, some: {without: kept}}
+"""
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_a_job_that_sends_too_early_is_noticed_whoever_reads_it(mode: int) -> None:
+    system = loaded(BURST)
+    load = mode_loads(system, make_plan(system))[mode]
+    fast = loaded(BURST.replace("bcet: 5ms, wcet: 5ms", "bcet: 4ms, wcet: 5ms"))
+    given = lower(
+        fast,
+        make_plan(fast),
+        nominal_samples(fast, 10**8, 0),
+        horizon_ns=10**8,
+        seed=0,
+        execution=Execution.BCET,
+        mode_changes=(ModeChange(0, load.name),) if mode else (),
+    )
+    simulation = Simulation(given)
+    simulation.run()
+    trace = simulation.trace()
+    early = trace.jobs.task == 0
+    broken = [one.key for one in monitor_jobs(load, trace, early) if not one.holds]
+    assert broken == ["best_case"]

@@ -169,12 +169,13 @@ class _Watch:
         return max(task.wcet_ns, longest_ns) if task.throttled_beyond else task.wcet_ns
 
     def _shortest(self) -> Looked:
-        """Jobs that are done early publish early: what they activate may come in a denser burst, and inputs that are
-        read beside theirs be older in comparison.
+        """Jobs that are done early publish early: what they activate, or send over a link that others share, may come
+        in a denser burst, and inputs that are read beside theirs be older in comparison.
         """
         jobs, edges = self._trace.jobs, [edge for edge in self._mode.setup.edges if self._mode.active[edge.target]]
         inputs = Counter(edge.target for edge in edges)
         watched = {edge.task for edge in edges if edge.role is not Role.READ or inputs[edge.target] > 1}
+        watched |= {edge.task for edge in self._mode.setup.edges if edge.link is not None}
         watched |= {index for index, count in inputs.items() if count > 1}
         for task in self._tasks:
             if task.index in watched:
@@ -215,9 +216,12 @@ class _Watch:
             late = jobs.release_ns[rows] - jobs.arrival_ns[rows]
             yield compared(task.name, jobs.number[rows], jobs.arrival_ns[rows], late, task.release_jitter_ns)
 
-    def _samples(self) -> Iterator[tuple[int, model.Sensor, Int64s]]:
-        samples = self._trace.samples
-        activating = {edge.sensor for edge in self._mode.setup.edges if self._mode.active[edge.target]}
+    def _samples(self, *, sent: bool = True) -> Iterator[tuple[int, model.Sensor, Int64s]]:
+        """Sensors that some task of the mode reads, and with `sent` those whose samples only travel on a link."""
+        samples, edges = self._trace.samples, self._mode.setup.edges
+        activating = {
+            edge.sensor for edge in edges if self._mode.active[edge.target] or (sent and edge.link is not None)
+        }
         for index, sensor in enumerate(self._mode.system.sensors):
             rows = np.flatnonzero(samples.sensor == index)
             if index in activating and len(rows):
@@ -242,7 +246,7 @@ class _Watch:
 
     def _sensor_gaps(self) -> Looked:
         samples = self._trace.samples
-        for _, sensor, rows in self._samples():
+        for _, sensor, rows in self._samples(sent=False):
             captures, limit_ns = np.sort(samples.capture_ns[rows]), sensor_gap_ns(sensor)
             numbers = samples.number[rows]
             # What should have arrived while others still did, and before the end, is missing, too.
