@@ -1,12 +1,17 @@
-"""Protocols between the layers: what a stage, a sensor source and a clock are, without saying how they work."""
+"""Protocols between the layers: what a stage, a sensor source and a transport are, without saying how they work."""
 
 from rt_sched.ports.catalogue import StageCatalogue, StageDescription, StageParameter
+from rt_sched.ports.port import Loan, Message, Port, Reader, Writer
 from rt_sched.ports.source import RecordedMessage, Recording, TopicInfo, TopicKind
 from rt_sched.ports.stage import Feeder, JobContext, Rejected, SensorDescription, Stage, StageBase, StageContext, Watch
 
 __all__ = [
     "Feeder",
     "JobContext",
+    "Loan",
+    "Message",
+    "Port",
+    "Reader",
     "RecordedMessage",
     "Recording",
     "Rejected",
@@ -20,4 +25,5 @@ __all__ = [
     "TopicInfo",
     "TopicKind",
     "Watch",
+    "Writer",
 ]

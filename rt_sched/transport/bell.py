@@ -1,0 +1,66 @@
+"""What a process sleeps on until one of its channels has something for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic_ns
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rt_sched.kernels.ring import bell as kernel
+
+if TYPE_CHECKING:
+    from rt_sched.transport.ring_reader import RingReader
+
+_FOREVER_NS = 1 << 62
+
+
+class Bell:
+    """A bell in shared memory. It rings with every message for one of its readers, and when somebody rings it.
+
+        seen = bell.count()
+        ... look whether there is something to do ...
+        bell.wait(seen, until_ns)     # nothing that came since `count` is missed
+
+    Not for several threads at once: each makes its own `Bell`.
+    """
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+        self._time = np.zeros(2, np.int64)
+        self._time_address = self._time.ctypes.data
+
+    def ring(self) -> None:
+        """Wakes everyone who waits."""
+        kernel.ring_bell(self._address)
+
+    def count(self) -> int:
+        """How often it rang so far, modulo 2^32."""
+        return int(kernel.count(self._address))
+
+    def wait(self, seen: int, until_ns: int | None) -> bool:
+        """Sleeps until the count is not `seen`, at most until `until_ns` of CLOCK_MONOTONIC. Whether it is not."""
+        if until_ns is None:
+            until_ns = _FOREVER_NS
+        while True:
+            result = kernel.wait(self._address, seen, max(until_ns, 0), self._time_address)
+            if result == kernel.CHANGED:
+                return True
+            if result == kernel.LATE:
+                return False
+            if result != kernel.SIGNAL:
+                raise OSError(-result, "futex")
+            # The handlers of signals have run by now; one that wants to end the wait has raised.
+
+
+def wait_for_any(readers: Sequence[RingReader], timeout_ns: int | None) -> bool:
+    """Sleeps until one of the readers, which all have the same bell, has something unread. Whether one has."""
+    bell = readers[0].bell
+    until_ns = None if timeout_ns is None else monotonic_ns() + timeout_ns
+    while True:
+        seen = bell.count()
+        if any(reader.unread() for reader in readers):
+            return True
+        if not bell.wait(seen, until_ns):
+            return any(reader.unread() for reader in readers)
