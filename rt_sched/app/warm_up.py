@@ -31,10 +31,11 @@ def _compile_machine() -> None:
 def _compile_others() -> None:
     from pipelines.lidar import Cluster, Preprocess
     from rt_sched.analysis import batch
-    from rt_sched.kernels import bulk
+    from rt_sched.kernels import bulk, ring
     from rt_sched.ports import StageContext
 
     bulk.warm_up()
+    ring.warm_up()
     batch.warm_up()
     for stage in (Preprocess(), Cluster()):
         stage.start(StageContext(task="compile", base_dir=Path()))
