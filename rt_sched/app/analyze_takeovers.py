@@ -7,8 +7,8 @@ from typing import Any
 
 from rt_sched.analysis.faults.result import TakeoverCase, TakeoverTask
 from rt_sched.analysis.faults.takeover_recovery import Recovery
-from rt_sched.analysis.result import Bound, Term
-from rt_sched.app.analyze_rows import terms_rows
+from rt_sched.analysis.result import Bound, ChainResult, Term
+from rt_sched.app.analyze_rows import chain_bounds, terms_rows
 from rt_sched.units import format_ns
 
 Row = dict[str, Any]
@@ -30,7 +30,15 @@ def takeover_row(one: TakeoverCase | None) -> Row | None:
         "weights": [{"sensor": name, "factor": float(factor)} for name, factor in takeover.weights],
         "tasks": [_task(task) for task in one.tasks],
         "recoveries": [_recovery(path) for path in one.recoveries],
+        "chains_across": [_chain(chain) for chain in one.chains_across],
     }
+
+
+def _chain(one: ChainResult) -> Row:
+    """A chain with its bounds from the switch on; `reason`: why it has none."""
+    bounds = {f"{quantity.value}_bound_ns": _value_ns(bound) for quantity, bound in chain_bounds(one)}
+    missing = all(bound is None for bound in bounds.values())
+    return {"name": one.chain, **bounds, "reason": one.reason if missing else None}
 
 
 def _task(one: TakeoverTask) -> Row:
@@ -86,3 +94,7 @@ def takeover_lines(row: Mapping[str, Any] | None) -> Iterator[str]:
         took = one["reason"] if one["recovered_ns"] is None else f"{format_ns(one['recovered_ns'])} after the switch"
         limited = "" if one["counted"] else " (reported, not limited)"
         yield f"{one['origin']} -> {one['until']}: {took}{limited}"
+    for one in row["chains_across"]:
+        known = [(what, one[f"{what}_bound_ns"]) for what in ("reaction", "latency", "data_age")]
+        bounds = [f"{what.replace('_', ' ')} {format_ns(value)}" for what, value in known if value is not None]
+        yield f"chain {one['name']}, from the switch on: {', '.join(bounds) or one['reason']}"

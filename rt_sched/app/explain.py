@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from rt_sched.analysis.analyze import analyze
@@ -26,14 +27,22 @@ EXPLANATION_SCHEMA = "rt-sched/explanation/1"
 CHAIN_PREFIX = "chain:"
 
 
-def explained_in_system(name: str, argument: str, policy: str | None, mode: str | None) -> dict[str, Any]:
+def explained_in_system(
+    name: str,
+    argument: str,
+    policy: str | None,
+    mode: str | None,
+    plan_file: Path | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
     """How the bound of task `name`, or the bounds of chain `name`, come about, in `mode` or the first one.
 
-    A task goes before a chain of the same name, which `chain:NAME` stands for.
+    A task goes before a chain of the same name, which `chain:NAME` stands for. `plan_file`: the plan that places the
+    tasks; `tell` hears where it is out of date.
 
-    Raises ConfigError with every problem of the file, AnalysisNotApplicable for an unknown name, mode or policy.
+    Raises ConfigError with every problem of a file, AnalysisNotApplicable for an unknown name, mode or policy.
     """
-    _, system, plan = load_and_plan(argument, policy)
+    _, system, plan = load_and_plan(argument, policy, plan_file, tell)
     modes = mode_loads(system, plan)
     names = [one.name for one in modes]
     if mode is not None and mode not in names:

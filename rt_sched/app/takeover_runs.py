@@ -6,10 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rt_sched.model import Plan, System, Takeover
 from rt_sched.runtime.detection import Decision, Detection
 from rt_sched.runtime.recovery import published_rows, recovered_ns
-from rt_sched.trace.records import Trace
+from rt_sched.trace.chains import measure_chain
+from rt_sched.trace.records import Bools, Trace
 from rt_sched.units import format_ms
 
 if TYPE_CHECKING:
@@ -87,6 +90,8 @@ def takeover_runs(
     judged = Judged(system, plan)
     changes_ns = [one.in_force_ns for one in detection.decisions if one.in_force_ns is not None]
     published = published_rows(trace, silent)
+    useful = np.ones(len(trace.jobs), np.bool_)
+    useful[list(silent)] = False
     missing = {sensor.name for sensor in system.sensors} - set(recorded)
     runs = []
     for decision, takeover, switch_ns in made:
@@ -108,7 +113,7 @@ def takeover_runs(
             if one.origin not in missing
         )
         reason = _not_covered(system, trace, decision)
-        exceeded = () if reason else _exceeded(trace, found, switch_ns, until_ns)
+        exceeded = () if reason else _exceeded(trace, found, switch_ns, until_ns, useful)
         noticed_ns = found.detection.value_ns + found.decision_ns
         runs.append(TakeoverRun(decision, paths, noticed_ns, not reason, reason, exceeded))
     return tuple(runs)
@@ -167,9 +172,13 @@ class Judged:
         return self._found[takeover.losses]
 
 
-def _exceeded(trace: Trace, found: TakeoverResult, switch_ns: int, until_ns: int) -> tuple[Exceeded, ...]:
-    """Jobs that end under a takeover and are over both the bound of the switch and that of what follows it."""
-    from rt_sched.analysis.measured.observed import exceeded_in
+def _exceeded(
+    trace: Trace, found: TakeoverResult, switch_ns: int, until_ns: int, useful: Bools
+) -> tuple[Exceeded, ...]:
+    """Jobs that end under a takeover and are over both the bound of the switch and that of what follows it; and what
+    chains read and put out under it, over the bounds that hold from the switch on.
+    """
+    from rt_sched.analysis.measured.observed import exceeded_chains, exceeded_in
     from rt_sched.analysis.measured.spans import Span
 
     values_ns = {
@@ -177,7 +186,15 @@ def _exceeded(trace: Trace, found: TakeoverResult, switch_ns: int, until_ns: int
         for one in found.tasks
         if one.bound is not None and one.across is not None
     }
-    return tuple(exceeded_in(trace, Span(switch_ns, until_ns, found.mode, found.mode), values_ns))
+    measured = {
+        one.chain: measure_chain(trace, one.path, useful, until_ns, switch_ns)
+        for one in found.chains_across
+        if one.path[0] in trace.sensor_names or one.path[0] in trace.task_names
+    }
+    return (
+        *exceeded_in(trace, Span(switch_ns, until_ns, found.mode, found.mode), values_ns),
+        *exceeded_chains(found.chains_across, measured, until_ns),
+    )
 
 
 def path_rows(run: TakeoverRun, fault_ns: int) -> list[dict[str, Any]]:

@@ -241,6 +241,10 @@ def explain(
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="Mode of the system.", show_default="the first")
     ] = None,
+    plan_file: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="PLAN.yaml", help="A plan as rt-sched plan writes it, in place of a policy."),
+    ] = None,
     chain: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a frame in a run only this chain.", show_default="all")
     ] = None,
@@ -251,6 +255,8 @@ def explain(
         _refuse_set_options(preemption, unit, most_urgent)
         if policy is not None or mode is not None:
             raise typer.BadParameter("are for a system file; a run has its own", param_hint="--policy and --mode")
+        if plan_file is not None:
+            raise typer.BadParameter("is for a system file; a run has its own", param_hint="--plan")
         explain_run(task, system or "", chain, as_json=as_json)
         return
     if chain is not None:
@@ -264,7 +270,9 @@ def explain(
         named = _system_or_set(system, task_set)
         if task_set is None:
             _refuse_set_options(preemption, unit, most_urgent)
-            document = job.explained_in_system(task, named, policy, mode)
+            document = job.explained_in_system(task, named, policy, mode, plan_file, _tell)
+        elif plan_file is not None:
+            raise typer.BadParameter("is for a system file", param_hint="--plan")
         else:
             request = TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
             document = job.explained_set_task(task, request)

@@ -110,6 +110,7 @@ class TakeoverTask:
 @dataclass(frozen=True, slots=True)
 class TakeoverCase:
     """The takeover that answers a loss. `recoveries`: of every path that the loss had cut, from the switch on.
+    `chains_across`: bounds for what is read from the switch on, while it comes into force.
 
     `recovered_ns`: from the loss until all paths have recovered to which the limit applies; None: no bound.
     """
@@ -118,6 +119,7 @@ class TakeoverCase:
     tasks: tuple[TakeoverTask, ...]
     recoveries: tuple[Recovery, ...]
     recovered_ns: int | None
+    chains_across: tuple[ChainResult, ...]
 
 
 @dataclass(frozen=True, slots=True)

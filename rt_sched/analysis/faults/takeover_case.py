@@ -47,7 +47,7 @@ def takeover_case(study: Study, scenario: model.FaultScenario, mode: ModeLoad, t
         handling=handling,
         verdict=Verdict.INCONCLUSIVE if problems else Verdict.SCHEDULABLE,
         reason="; ".join(dict.fromkeys(problems)) or handling.reason,
-        takeover=TakeoverCase(takeover, found.tasks, found.recoveries, found.recovered_ns),
+        takeover=TakeoverCase(takeover, found.tasks, found.recoveries, found.recovered_ns, found.chains_across),
     )
 
 

@@ -27,8 +27,9 @@ from rt_sched.units import format_ns
 class TakeoverResult:
     """A takeover in one mode.
 
-    `lost`: tasks without any more jobs, with the reason. `chains`: that still bring something new. `crossing`: what it
-    was found from. `problems`: why the verdict is not SCHEDULABLE.
+    `lost`: tasks without any more jobs, with the reason. `chains`: that still bring something new; `chains_across`: the
+    same with bounds for what is read from the switch on, while the takeover comes into force; these have no limits.
+    `crossing`: what it was found from. `problems`: why the verdict is not SCHEDULABLE.
     """
 
     takeover: model.Takeover
@@ -37,6 +38,7 @@ class TakeoverResult:
     decision_ns: int
     tasks: tuple[TakeoverTask, ...]
     chains: tuple[ChainResult, ...]
+    chains_across: tuple[ChainResult, ...]
     recoveries: tuple[Recovery, ...]
     lost: tuple[tuple[str, str], ...]
     limit_ns: int | None
@@ -95,9 +97,7 @@ class Takeovers:
         one = crossing or self.crossing(mode, takeover)
         faults = faults_of(takeover.losses)
         tasks = tuple(self._task(mode, one, index) for index in sorted(one.steady))
-        chains = tuple(
-            chain for chain in chain_results(one.after, one.steady) if passes(one.after, one.lost_after, chain.path)
-        )
+        chains = self._chains(one, one.steady)
         detection, decided_ns = detection_of_losses(self._system, faults), decision_ns(self._system)
         recoveries = tuple(Recoveries(one).found())
         safety = self._system.safety
@@ -113,8 +113,29 @@ class Takeovers:
         rows = one.after.setup.tasks
         lost = tuple((rows[index].name, why) for index, why in sorted(one.lost_after.dead.items()))
         return TakeoverResult(
-            takeover, mode, detection, decided_ns, tasks, chains, recoveries, lost, limit_ns, one, tuple(problems)
+            takeover,
+            mode,
+            detection,
+            decided_ns,
+            tasks,
+            chains,
+            self._chains(one, one.bounds),
+            recoveries,
+            lost,
+            limit_ns,
+            one,
+            tuple(problems),
         )
+
+    def _chains(self, one: Crossing, bounds: Mapping[int, TaskBound]) -> tuple[ChainResult, ...]:
+        """The chains that still bring something new, with these bounds of tasks.
+
+        What is read from the switch on goes its way over the placement of the takeover, in jobs that arrive behind the
+        switch. Their responses, and the delays of links, are those while it comes into force; grids of timed tasks
+        have, with one additional arrival, no larger gap than without.
+        """
+        found = chain_results(one.after, bounds)
+        return tuple(chain for chain in found if passes(one.after, one.lost_after, chain.path))
 
     def _across(self, mode: str, change: Transition) -> dict[int, TaskBound]:
         """Bounds while the takeover comes into force, never below those before it where a task goes on."""

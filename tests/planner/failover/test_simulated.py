@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rt_sched.analysis.faults.takeover_loads import faults_of
 from rt_sched.analysis.faults.takeovers import TakeoverResult
+from rt_sched.analysis.measured.observed import exceeded_chains
 from rt_sched.analysis.result import Verdict
 from rt_sched.lowering import check_plan, lower, nominal_samples
 from rt_sched.lowering.task_rows import Execution
@@ -19,6 +20,7 @@ from rt_sched.model import Plan, PlanChange, System, Takeover
 from rt_sched.planner import make_plan
 from rt_sched.planner.failover import failover_plan
 from rt_sched.sim import Simulation
+from rt_sched.trace.chains import measure_chain
 from rt_sched.trace.records import JobStatus, Trace
 
 MS = 1_000_000
@@ -58,6 +60,13 @@ def _check_responses(system: System, trace: Trace, result: TakeoverResult, switc
     return looked_at
 
 
+def _check_chains(trace: Trace, result: TakeoverResult, switch_ns: int) -> int:
+    """What is read from the switch on; the number of outputs looked at."""
+    measured = {one.chain: measure_chain(trace, one.path, from_ns=switch_ns) for one in result.chains_across}
+    assert exceeded_chains(result.chains_across, measured, HORIZON_NS) == []
+    return sum(len(one.output_ns) for one in measured.values())
+
+
 @pytest.mark.parametrize("loss", ["device:a", "device:b", "camera:front"])
 @pytest.mark.parametrize("after_us", [0, 1, 7_000, 13_500, 26_000, 38_200, 49_999])
 def test_recovery_is_no_later_than_its_bound(loss: str, after_us: int) -> None:
@@ -69,6 +78,8 @@ def test_recovery_is_no_later_than_its_bound(loss: str, after_us: int) -> None:
     switch_ns = loss_ns + result.detection.value_ns + result.decision_ns
     trace = _run(system, found.plan, takeover, loss_ns, switch_ns, Execution.WCET)
     assert _check_responses(system, trace, result, switch_ns) > 50
+    assert _check_chains(trace, result, switch_ns) > 20
+    assert len(result.chains_across) == (1 if loss == "camera:front" else 2)
     jobs = trace.jobs
     names = [task.name for task in system.tasks]
     (delay_ns,) = dict(takeover.at_once).values()
@@ -100,6 +111,7 @@ def test_no_response_across_a_takeover_is_above_its_bound(
         switch_ns = loss_ns + noticed_ns
         trace = _run(system, found.plan, outcome.takeover, loss_ns, switch_ns, how)
         _check_responses(system, trace, result, switch_ns)
+        _check_chains(trace, result, switch_ns)
         if outcome.verdict is Verdict.SCHEDULABLE:
             after = trace.jobs.arrival_ns >= switch_ns
             assert not trace.jobs.missed[after & (trace.jobs.status == JobStatus.COMPLETED)].any()
