@@ -24,6 +24,7 @@ from rt_sched.app.report_requirements import requirement_section
 from rt_sched.app.report_resources import resource_section
 from rt_sched.app.report_safety import safety_section
 from rt_sched.app.report_scope import iso_26262, scope
+from rt_sched.app.report_search import search_section
 from rt_sched.app.report_summary import findings, load_ppm, summary, verdict_with
 from rt_sched.app.report_validation import validation_section
 from rt_sched.app.show import system_document
@@ -104,9 +105,11 @@ def report_document(request: ReportRequest, tell: Callable[[str], None]) -> Row:
         "disparities": analysis["disparities"],
         "resources": resource_section(system, plan, tasks),
         "faults": faults,
-        "evidence": {"runs": runs},
+        "evidence": {"runs": runs, "search": None},
         "margins": margins,
     }
+    if request.search is not None:
+        document["evidence"]["search"] = search_section(request.search, system.name, tasks, document["chains"])
     document["safety_path"] = safety_section(system, document)
     document["requirements"] = requirement_section(system, document)
     numbers = numbers_of(document["assumptions"])

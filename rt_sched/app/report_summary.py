@@ -8,7 +8,7 @@ from typing import Any
 from rt_sched.app.report_bounds import MILLION, milliseconds
 from rt_sched.app.report_chains import tightest
 from rt_sched.app.report_changes import changes, tightest_task
-from rt_sched.report.text import plural
+from rt_sched.report.text import percent, plural
 
 Row = dict[str, Any]
 
@@ -117,7 +117,19 @@ def findings(document: Mapping[str, Any]) -> list[Row]:
         for task in run["tasks"]
         if (above := task["jobs_above_bound"])
     ]
+    found += _search_findings(document)
     return sorted(found, key=lambda one: ("unschedulable", "inconclusive").index(one["verdict"]))
+
+
+def _search_findings(document: Mapping[str, Any]) -> list[Row]:
+    """What a search found that speaks against the system, or against a bound."""
+    search = document["evidence"]["search"]
+    if search is None or search["status"] in ("ok", "incomplete"):
+        return []
+    # Every scenario was played again, and every assumption looked at: a miss is one of a legal run.
+    verdict = "unschedulable" if search["status"] == "deadline_miss" else "inconclusive"
+    row = {"name": search["status"], "mode": document["modes"][0]["name"], "verdict": verdict}
+    return [_finding(row, "search", search["reason"])]
 
 
 def _task_words(row: Row) -> str:
@@ -164,10 +176,29 @@ def _quality(document: Mapping[str, Any]) -> list[Row]:
             len(paced),
             f"{plural(len(paced), 'run')}, {_above(paced)} jobs above their bound" if paced else "",
         ),
-        _kind("Search for bad runs", 0, ""),
+        _searched(document["evidence"]["search"]),
+        _recovered(document["faults"]["instants"]),
         _kind("Hardware in the loop", 0, ""),
         _kind("Probabilistic worst-case execution times", 0, ""),
     ]
+
+
+def _searched(search: Row | None) -> Row:
+    name = "Search for bad cases"
+    if search is None:
+        return _kind(name, 0, "")
+    middle = search["median_tightness_ppm"]
+    tight = "" if middle is None else f"; median of worst found / bound {percent(middle / MILLION)}"
+    return _kind(name, search["runs"], f"{plural(search['runs'], 'run')}: {search['reason']}{tight}")
+
+
+def _recovered(instants: Row | None) -> Row:
+    name = "Losses at many instants of the cycle"
+    if instants is None:
+        return _kind(name, 0, "")
+    losses = instants["losses"]
+    runs, over = sum(one["instants"] for one in losses), sum(one["over_bound"] for one in losses)
+    return _kind(name, len(losses), f"{plural(len(losses), 'loss', 'losses')} in {runs} runs, {over} over their bound")
 
 
 def _above(runs: Sequence[Row]) -> str:
@@ -186,5 +217,7 @@ def load_ppm(load: float) -> int:
 
 
 def verdict_with(verdict: str, found: Sequence[Row]) -> str:
-    """The verdict of the analysis, and not known where something beside it speaks against it."""
+    """The verdict of the analysis, and not known where something beside it speaks against it; a found miss refutes."""
+    if any(one["kind"] == "search" and one["verdict"] == "unschedulable" for one in found):
+        return "unschedulable"
     return "inconclusive" if verdict == "schedulable" and found else verdict

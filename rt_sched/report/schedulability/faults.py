@@ -44,12 +44,12 @@ def worst_line(document: Row) -> Markup | None:
         parts.append(svg.bar(left, right, 24, 26, f"piece {css}", name))
         before_ns += length_ns
     parts += _steps(worst["parts"], end)
-    for at_ns, css in ((worst["detection_ns"], "tick-value"), (worst["recovered_ns"], "tick-value")):
-        if at_ns not in (0, worst["limit_ns"]):
-            shown, attributes = svg_ms(at_ns)
-            at = share(at_ns, end)
-            anchor = "start" if at < 0.1 else "end" if at > 0.85 else "middle"
-            parts.append(svg.element("text", shown, x=svg.at(at), y=78, class_=css, text_anchor=anchor, **attributes))
+    for at_ns in sorted({worst["detection_ns"], worst["recovered_ns"]} - {0, worst["limit_ns"]}):
+        shown, attributes = svg_ms(at_ns)
+        at = share(at_ns, end)
+        anchor = "start" if at < 0.1 else "end" if at > 0.85 else "middle"
+        attributes |= {"class_": "tick-value", "text_anchor": anchor}
+        parts.append(svg.element("text", shown, x=svg.at(at), y=78, **attributes))
     shown, attributes = svg_ms(worst["limit_ns"])
     at = share(worst["limit_ns"], end)
     parts.append(svg.vertical(at, 14, 66, "limit"))

@@ -120,7 +120,11 @@ _ROWS = {
     "transition_task": "name:text presence:text response_bound_ns:ns? deadline_ns:ns verdict:verdict reason:text "
     "method:text?",
     "misses": "mode:text task:text at_most:int? of:int allowed:int verdict:verdict reason:text ...",
-    "evidence": "runs:[run]",
+    "evidence": "runs:[run] search:search?",
+    "search": "file:text sha256:text status:text reason:text seed:int runs:int interrupted:yes "
+    "median_tightness_ppm:int? targets:[search_target]",
+    "search_target": "name:text kind:text quantity:text value_ns:ns? bound_ns:ns? limit_ns:ns? strategy:text? run:int? "
+    "seed:int job:text? scenario:text? tightness_ppm:int?",
     "run": "name:text folder:text status:text? reason:text? clock:text tier:text? modelled:yes duration_ns:ns? "
     "recording:text? command:text? seed:int? schedule_sha256:text? trace_violations:int monitors:[monitor] "
     "bounds_exceeded:[any] bounds_cover_until_ns:ns? tasks:[task_in_run] chains:[any] faults:[any]",
