@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rt_sched.analysis.result import Verdict, worst_verdict
+from rt_sched.app.loss_args import parse_losses
 from rt_sched.app.plan_rows import Row, failover_row, frame_row, offset_rows, plan_row
 from rt_sched.app.schedule_tables import tables_section, write_fragment
 from rt_sched.app.shipped import resolve
@@ -19,6 +20,7 @@ from rt_sched.model import System
 from rt_sched.planner import POLICIES
 from rt_sched.planner.better_offsets import with_better_offsets
 from rt_sched.planner.explain import frame_figures, reasons
+from rt_sched.planner.failover.losses import single_losses
 from rt_sched.planner.objectives import Objective
 from rt_sched.planner.offsets import OffsetProposal, propose_offsets
 from rt_sched.planner.optimise import optimise
@@ -38,8 +40,8 @@ _OFFSET_SHARE = 0.5
 class PlanRequest:
     """What the user asked for. `search`: solver and moves, not heuristics alone. `explain`: reasons, figures, offsets.
 
-    `failover`: takeovers are planned, too. `offsets`: the plan sets those of timed tasks, where bounds get better.
-    `output`: the plan file to write, None for none.
+    `failover`: takeovers are planned, too. `pairs`: what is lost at one time, beside every single loss.
+    `offsets`: the plan sets those of timed tasks, where bounds get better. `output`: the plan file to write, or None.
     `tables`: elements that get a time-triggered table, separated by commas, or all; `tables_output`: where they are
     written; `free_offsets`: whether they may move timed tasks.
     """
@@ -51,6 +53,7 @@ class PlanRequest:
     search: bool = True
     explain: bool = False
     failover: bool = True
+    pairs: tuple[str, ...] = ()
     offsets: bool = False
     output: Path | None = None
     force: bool = False
@@ -69,6 +72,7 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
         raise DeploymentError(f"{request.output} exists already; give another name, or --force")
     path = resolve(request.system)
     system = load_system(path, stages=ImportedStages())
+    losses = (*single_losses(system), *parse_losses(request.pairs, system))
     if request.search:
         load_solver()
     stop = Stop(request.time_limit_s)
@@ -79,10 +83,10 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
     failover = None
     if request.failover and found.verdict is Verdict.SCHEDULABLE:
         tell("planning takeovers")
-        found, failover = with_takeovers(system, found, tell)
+        found, failover = with_takeovers(system, found, tell, losses)
     offsets = _offsets(system, found, request, tell)
     if request.offsets:
-        found, failover = with_better_offsets(system, found, failover, offsets, tell)
+        found, failover = with_better_offsets(system, found, failover, offsets, tell, losses)
     plan = failover.plan if failover is not None else None if found.best is None else found.best.plan
     document = plan_row(system, str(path), found, plan)
     if request.offsets or request.explain:

@@ -9,6 +9,7 @@ from rt_sched.model import Plan, System
 from rt_sched.planner.energy import energy_model
 from rt_sched.planner.explain import FrameFigures, loads_of_elements
 from rt_sched.planner.failover import FailoverPlan
+from rt_sched.planner.failover.search import Outcome
 from rt_sched.planner.grouping import Grouping, GroupingScore
 from rt_sched.planner.objectives import Costs
 from rt_sched.planner.obstacles import obstacles
@@ -132,12 +133,25 @@ def failover_row(failover: FailoverPlan) -> Row:
                 "losses": list(one.losses),
                 "verdict": one.verdict.value,
                 "moves": None if one.takeover is None else len(one.takeover.moves),
+                "recovered_ns": _recovered_ns(one),
                 "reason": one.reason or None,
                 "unmoved": [{"task": task, "reason": reason} for task, reason in one.unmoved],
             }
             for one in failover.outcomes
         ],
     }
+
+
+def _recovered_ns(one: Outcome) -> int | None:
+    """From the losses until all has recovered to which the limit applies, in the slowest mode.
+
+    None: no bound, or nothing that the limit applies to.
+    """
+    if one.takeover is None or one.unmoved or all(result.slowest is None for result in one.results):
+        return None
+    found = [result.recovered_ns for result in one.results]
+    known = [value_ns for value_ns in found if value_ns is not None]
+    return max(known) if len(known) == len(found) else None
 
 
 def offset_rows(proposals: Sequence[OffsetProposal], plan: Plan | None) -> list[Row]:

@@ -25,6 +25,10 @@ def plan(
         bool, typer.Option("--heuristics", help="First fit, worst fit and HEFT only: no solver, no moves.")
     ] = False,
     failover: Annotated[bool, typer.Option(help="Also plan what takes over when something is lost.")] = True,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A+B", help="Also plan what takes over when these are lost at one time; more than once."),
+    ] = None,
     offsets: Annotated[
         bool, typer.Option("--offsets", help="The plan also sets offsets of timed tasks, where bounds get better.")
     ] = False,
@@ -60,6 +64,8 @@ def plan(
         raise typer.BadParameter(str(error), param_hint="--time-limit") from None
     if tables is None and (tables_output is not None or free_offsets):
         raise typer.BadParameter("name the elements that get a table", param_hint="--tables")
+    if pairs and not failover:
+        raise typer.BadParameter("needs takeovers; leave out --no-failover", param_hint="--pairs")
     if limit_s < 0:
         raise typer.BadParameter("is negative", param_hint="--time-limit")
     request = job.PlanRequest(
@@ -70,6 +76,7 @@ def plan(
         search=not heuristics,
         explain=explain,
         failover=failover,
+        pairs=tuple(pairs or ()),
         offsets=offsets,
         output=output,
         force=force,

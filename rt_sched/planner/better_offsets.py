@@ -9,6 +9,7 @@ from rt_sched.analysis.analyze import analyze
 from rt_sched.analysis.result import Verdict
 from rt_sched.model import Plan, System
 from rt_sched.planner.failover import FailoverPlan, failover_plan
+from rt_sched.planner.failover.losses import Losses
 from rt_sched.planner.objectives import costs_of
 from rt_sched.planner.offsets import OffsetProposal, with_offset
 from rt_sched.planner.planned import Planned
@@ -21,9 +22,10 @@ def with_better_offsets(
     failover: FailoverPlan | None,
     proposals: Sequence[OffsetProposal],
     tell: Callable[[str], None],
+    losses: Sequence[Losses] | None = None,
 ) -> tuple[Planned, FailoverPlan | None]:
     """`planned` and its takeovers with all of `proposals`, of `propose_offsets`; as they were where that would make the
-    plan one that the analysis does not accept, or leave a loss without its answer.
+    plan one that the analysis does not accept, or leave a loss without its answer. `losses`: as of `with_takeovers`.
     """
     best = planned.best
     if best is None or best.plan is None or not proposals:
@@ -37,7 +39,7 @@ def with_better_offsets(
     if failover is None:
         return found, None
     tell("planning takeovers with better offsets")
-    now = failover_plan(system, plan)
+    now = failover_plan(system, plan, losses)
     if answered(now) < answered(failover):
         tell(f"offsets stay as in the file: with the better ones {answered(now)} losses have an answer")
         return planned, failover
