@@ -42,6 +42,8 @@ def switches_of(
 
     Of every pair what it alone changes: the others are on one core, and as they are, in both runs.
     """
+    if not fused:
+        return ()
     together = _run(system, make_plan(system, policy, elements=elements, beside=_beside(fused)), fused)
     found = []
     for one in fused:

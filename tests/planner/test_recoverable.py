@@ -27,7 +27,7 @@ def test_the_best_plan_that_answers_as_many_losses_as_the_files(
     assert len(ranked) > 2
     count = {id(home.plan): 2, id(ranked[0].plan): answers[0], id(ranked[1].plan): answers[1]}
 
-    def failover(_: object, plan: object) -> SimpleNamespace:
+    def failover(_: object, plan: object, losses: object) -> SimpleNamespace:
         schedulable = SimpleNamespace(verdict=Verdict.SCHEDULABLE)
         return SimpleNamespace(plan=plan, outcomes=[schedulable] * count.get(id(plan), 0))
 
