@@ -14,6 +14,7 @@ from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import Method
 from rt_sched.analysis.result import Bound, Quantity, Verdict
 from rt_sched.analysis.system.engine import Known, TaskBound, mode_bounds, processor_bounds
+from rt_sched.analysis.system.misses import steady_misses
 from rt_sched.analysis.system.propagation import as_arrivals
 from rt_sched.analysis.system.waits import late_wait, wait_results
 from rt_sched.model import CauseEffectChain
@@ -24,8 +25,8 @@ class Promises:
     """The deadlines, the limits on chains and on time disparities, and the declared waits for elements that serve jobs,
     of one mode: to be kept when it changes.
 
-    A promise counts as kept when a bound proves it; tests of a whole processor are not asked. Tasks and edges of a
-    changed mode are those of the mode itself.
+    A promise counts as kept when a bound proves it, or for a weakly-hard deadline a bound on the misses; tests of a
+    whole processor are not asked. Tasks and edges of a changed mode are those of the mode itself.
     """
 
     def __init__(self, mode: ModeLoad, methods: Sequence[Method]) -> None:
@@ -51,7 +52,7 @@ class Promises:
         if late is not None:
             return late
         bounds = mode_bounds(mode, self._methods, self._known)
-        late = _late(bounds[index] for index in sorted(bounds))
+        late = _late(bounds[index] for index in self.hard(bounds)) or self._missing(mode, bounds)
         if late is not None:
             return late
         for row, present in zip(mode.setup.tasks, mode.active, strict=True):
@@ -73,10 +74,28 @@ class Promises:
             given = replace(
                 load, tasks=tuple(replace(task, streams=as_arrivals(arrivals[task.index])) for task in load.tasks)
             )
-            late = _late(processor_bounds(given, self._methods, dict(arrivals)))
+            found = {one.task.index: one for one in processor_bounds(given, self._methods, dict(arrivals))}
+            late = _late(found[index] for index in self.hard(found))
             if late is not None:
                 return late
         return None
+
+    def hard(self, indices: Iterable[int]) -> list[int]:
+        """Those of some tasks, by index, that may miss no deadline at all."""
+        return sorted(index for index in indices if not self.may_miss(index))
+
+    def may_miss(self, index: int) -> bool:
+        """Whether a task has a weakly-hard deadline."""
+        return self._mode.setup.tasks[index].weakly_hard is not None
+
+    def _missing(self, mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> str | None:
+        """A task that is not proven to keep its weakly-hard deadline."""
+        if not any(self.may_miss(index) for index in bounds):
+            return None
+        found = steady_misses(mode, bounds)
+        return next(
+            (f"miss limit of {one.task}" for one in found.values() if one.verdict is not Verdict.SCHEDULABLE), None
+        )
 
     def _rests_on_others(self, load: ProcessorLoad) -> bool:
         """Whether bounds know more than the processor and its arrivals: a task graph, or how often others spin."""
