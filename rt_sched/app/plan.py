@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,8 +70,8 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
         raise AnalysisNotApplicable(f"unknown policy {request.policy!r}; valid: {', '.join(POLICIES)}")
     if request.objective not in OBJECTIVES:
         raise AnalysisNotApplicable(f"unknown objective {request.objective!r}; valid: {', '.join(OBJECTIVES)}")
-    if request.output is not None and request.output.exists() and not request.force:
-        raise DeploymentError(f"{request.output} exists already; give another name, or --force")
+    for file in (request.output, request.tables_output):
+        _refuse_unwritable(file, force=request.force or file is request.tables_output)
     path = resolve(request.system)
     system = load_system(path, stages=ImportedStages())
     losses = (*single_losses(system), *parse_losses(request.pairs, system))
@@ -83,7 +85,10 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
     failover = None
     if request.failover and found.verdict is Verdict.SCHEDULABLE:
         tell("planning takeovers")
-        found, failover = with_takeovers(system, found, tell, losses)
+        asked = Stop(math.inf)
+        with interruptible(asked):
+            found, failover = with_takeovers(system, found, tell, losses, asked)
+        found = replace(found, interrupted=found.interrupted or asked.asked)
     offsets = _offsets(system, found, request, tell)
     if request.offsets:
         found, failover = with_better_offsets(system, found, failover, offsets, tell, losses)
@@ -145,6 +150,23 @@ def _explained(system: System, found: Planned) -> Row:
             for one in switches_of(system, found.elements, found.policy, found.fused)
         ],
     }
+
+
+def _refuse_unwritable(file: Path | None, *, force: bool) -> None:
+    """Before any search: what cannot be written, or would be overwritten."""
+    if file is None:
+        return
+    if file.exists() and not force:
+        raise DeploymentError(f"{file} exists already; give another name, or --force")
+    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        what = (
+            "is a folder"
+            if file.is_dir()
+            else "is read-only"
+            if file.exists()
+            else f"{file.parent} is no folder to write to"
+        )
+        raise DeploymentError(f"{file}: cannot be written ({what})")
 
 
 def _write(text: str, path: Path) -> None:

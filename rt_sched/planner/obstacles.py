@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rt_sched.analysis.result import Bound, TermKind, Verdict
+from rt_sched.model import System
+from rt_sched.planner.objectives import core_loads
 from rt_sched.planner.placing.cp import Status, solve
 from rt_sched.planner.placing.frame_model import Goal
 from rt_sched.planner.placing.problem import WHOLE_CORE, PlacementProblem
@@ -16,7 +18,7 @@ from rt_sched.units import format_ns
 _QUESTION_S = 5.0
 
 
-def obstacles(planned: Planned) -> tuple[str, ...]:
+def obstacles(system: System, planned: Planned) -> tuple[str, ...]:
     """Sentences, the hardest obstacle first; nothing where the plan is accepted."""
     if planned.verdict is Verdict.SCHEDULABLE:
         return ()
@@ -30,7 +32,7 @@ def obstacles(planned: Planned) -> tuple[str, ...]:
     refused = {one.refused for one in planned.proposals if one.plan is None and one.refused}
     if planned.best is None or planned.report is None:
         return tuple(found) or tuple(sorted(refused))
-    return (*found, *_rejected(planned))
+    return (*found, *_rejected(system, planned))
 
 
 def _structural(problem: PlacementProblem) -> list[str]:
@@ -41,10 +43,13 @@ def _structural(problem: PlacementProblem) -> list[str]:
         return []
     roomy = replace(problem, memory_limits=())
     if solve(roomy, Goal.PEAK, Stop(_QUESTION_S)).status is not Status.INFEASIBLE:
-        need, have = sum(problem.memory_bytes), sum(most for most in problem.memory_limits if most is not None)
+        found.append(_memory(problem))
+    apart = replace(problem, together=())
+    if problem.together and solve(apart, Goal.PEAK, Stop(_QUESTION_S)).status is not Status.INFEASIBLE:
+        bundles = " and of ".join(", ".join(problem.tasks[task] for task in bundle) for bundle in problem.together)
         found.append(
-            f"memory: no placement fits; the tasks need {need} bytes in all, the devices have {have}; give a device "
-            "more, or a task further candidates"
+            f"resources: no element may run all of {bundles}, which share a resource whose protocol works on one core; "
+            "give them a common candidate, or the resource the protocol msrp"
         )
     open_ways = replace(problem, hops=(), ways=())
     if solve(open_ways, Goal.PEAK, Stop(_QUESTION_S)).status is not Status.INFEASIBLE:
@@ -69,13 +74,41 @@ def _structural(problem: PlacementProblem) -> list[str]:
     return found or ["loads, memory and links exclude each other: each alone could be kept, but not all at once"]
 
 
-def _rejected(planned: Planned) -> list[str]:
+def _memory(problem: PlacementProblem) -> str:
+    """What does not fit: single tasks, all of them, or only whole tasks into what each device has."""
+    limits = problem.memory_limits
+    for task, need in enumerate(problem.memory_bytes):
+        most = [limits[problem.group_of[place]] for place in problem.open_places[task]]
+        known = [one for one in most if one is not None]
+        if most and len(known) == len(most) and need > max(known):
+            return (
+                f"memory: task {problem.tasks[task]} needs {_size(need)}, and no device that it may run on has more "
+                f"than {_size(max(known))}; give a device more, or the task further candidates"
+            )
+    need, have = sum(problem.memory_bytes), sum(most for most in limits if most is not None)
+    where = "where they may run" if need <= have else "at all"
+    return (
+        f"memory: the tasks do not fit into the devices {where}; they need {_size(need)}, the devices have "
+        f"{_size(have)}; give a device more, or a task further candidates"
+    )
+
+
+def _size(count: int) -> str:
+    """Such as 1.5 GB."""
+    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= factor:
+            return f"{count / factor:g} {unit}"
+    return f"{count} B"
+
+
+def _rejected(system: System, planned: Planned) -> list[str]:
     """What the analysis does not accept of the best plan, and what contributes most to each bound that is too long."""
     found = []
     assert planned.report is not None  # noqa: S101  # `obstacles` has asked
+    full = _overloaded(system, planned)
     for mode in planned.report.modes:
         found += [
-            f"task {task.task} on {task.processor}: {task.reason}{_largest(task.bound)}"
+            f"task {task.task} on {task.processor}: {task.reason}{_largest(task.bound)}{full.get(task.processor, '')}"
             for task in mode.tasks
             if task.verdict is not Verdict.SCHEDULABLE
         ]
@@ -89,6 +122,17 @@ def _rejected(planned: Planned) -> list[str]:
             for one in mode.disparities
             if one.limit_ns is not None and one.verdict is not Verdict.SCHEDULABLE
         ]
+    return found
+
+
+def _overloaded(system: System, planned: Planned) -> dict[str, str]:
+    """Cores of the plan that are asked for more time than there is, with what is on them."""
+    plan = None if planned.best is None else planned.best.plan
+    found = {}
+    for index, load in enumerate(() if plan is None else core_loads(system, plan)):
+        if plan is not None and load > WHOLE_CORE:
+            here = ", ".join(one.task for one in plan.placements if one.processor == index)
+            found[plan.processors[index].name] = f"; {here} fill it to {load / 1e4:.0f} %"
     return found
 
 

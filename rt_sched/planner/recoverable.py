@@ -11,6 +11,7 @@ from rt_sched.model import System
 from rt_sched.planner.failover import FailoverPlan, failover_plan
 from rt_sched.planner.failover.losses import Losses
 from rt_sched.planner.fusion import fusions
+from rt_sched.planner.placing.stopping import Stop
 from rt_sched.planner.planned import Planned, Proposal
 
 #: Plans whose takeovers are planned at most, that of the file not counted.
@@ -23,11 +24,16 @@ def answered(failover: FailoverPlan) -> int:
 
 
 def with_takeovers(
-    system: System, planned: Planned, tell: Callable[[str], None], losses: Sequence[Losses] | None = None
+    system: System,
+    planned: Planned,
+    tell: Callable[[str], None],
+    losses: Sequence[Losses] | None = None,
+    stop: Stop | None = None,
 ) -> tuple[Planned, FailoverPlan | None]:
     """`planned` with the best of its proposals that answers no fewer losses than the file's plan, and its takeovers.
 
-    `losses`: what they are planned for, by default every single loss.
+    `losses`: what they are planned for, by default every single loss. `stop`: once somebody asks it to end, the rest of
+    the losses have no takeover, and no further plan is looked at.
 
     A placement that leaves standbys no room may be the better one while nothing is lost; it is passed over for the
     next one, in the end for the file's.
@@ -36,14 +42,14 @@ def with_takeovers(
     if not accepted:
         return planned, None
     home = next((one for one in accepted if one.method == "as in the file"), None)
-    at_home = None if home is None or home.plan is None else failover_plan(system, home.plan, losses)
+    at_home = None if home is None or home.plan is None else failover_plan(system, home.plan, losses, stop=stop)
     least = 0 if at_home is None else answered(at_home)
     fallback: tuple[Proposal, FailoverPlan] | None = None if at_home is None or home is None else (home, at_home)
     for one in accepted[:_MOST_PLANS]:
         if one.plan is None:
             continue
-        found = at_home if one is home and at_home is not None else failover_plan(system, one.plan, losses)
-        if answered(found) >= least:
+        found = at_home if one is home and at_home is not None else failover_plan(system, one.plan, losses, stop=stop)
+        if answered(found) >= least or (stop is not None and stop.asked):
             return _with(system, planned, one), found
         tell(f"{one.method}: {answered(found)} losses have an answer, with the file's plan {least}; the next one")
         fallback = fallback or (one, found)

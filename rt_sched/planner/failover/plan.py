@@ -15,6 +15,7 @@ from rt_sched.planner.failover.levels import closed_up
 from rt_sched.planner.failover.losses import Losses, checked, single_losses
 from rt_sched.planner.failover.memory import Memory
 from rt_sched.planner.failover.search import Outcome, Search
+from rt_sched.planner.placing.stopping import Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,12 @@ def failover_plan(
     *,
     methods: Sequence[Method] = METHODS,
     progress: Callable[[int, int], None] | None = None,
+    stop: Stop | None = None,
 ) -> FailoverPlan:
     """Takeovers for each of `losses`, such as ("device:orin-1",); by default every single sensor, device and link.
 
     `plan`: nominal; takeovers that it has are replaced. `progress`: is told how many of how many losses are done.
+    `stop`: losses that are not begun when somebody asks it to end have no takeover.
 
     Raises AnalysisNotApplicable for a plan that does not fit the system, ValueError for an unknown loss.
     """
@@ -59,6 +62,9 @@ def failover_plan(
     for number, one in enumerate(wanted):
         if progress is not None:
             progress(number, len(wanted))
+        if stop is not None and stop.asked:
+            outcomes.append(Outcome(one, None, (), (), "not looked at: the search was interrupted"))
+            continue
         outcome = Search(ground, one, memory).run()
         for move in () if outcome.takeover is None else outcome.takeover.moves:
             memory.keep(move.task, ground.device_of(move.processor))
