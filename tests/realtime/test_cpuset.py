@@ -18,6 +18,9 @@ from rt_sched.runtime.host.child import in_child
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset, remove_leftovers
 from rt_sched.runtime.host.refusal import Refused
 
+#: Looked up before there is any: in version 2 a cpuset takes its cores from everybody else.
+CORE = max(os.sched_getaffinity(0))
+
 
 @pytest.fixture
 def tree(deadline):
@@ -35,14 +38,10 @@ def state(tree):
     return values | {"groups": sorted(path.name for path in tree.mount.iterdir() if path.is_dir())}
 
 
-def last_core():
-    return max(os.sched_getaffinity(0))
-
-
 def test_a_process_that_is_let_in_runs_there_and_comes_back(tree):
     def work():
         before = os.sched_getaffinity(0), group_of(tree, "cpuset")
-        with ExclusiveCpuset({last_core()}) as cpuset:
+        with ExclusiveCpuset({CORE}) as cpuset:
             cpuset.admit(os.getpid())
             inside = os.sched_getaffinity(0)
             child = in_child(lambda: os.sched_getaffinity(0))
@@ -54,12 +53,12 @@ def test_a_process_that_is_let_in_runs_there_and_comes_back(tree):
 
 
 def test_it_is_removed_when_what_runs_in_it_raises(tree):
-    with pytest.raises(KeyError), ExclusiveCpuset({last_core()}):
+    with pytest.raises(KeyError), ExclusiveCpuset({CORE}):
         raise KeyError
 
 
 def test_closing_twice_is_closing_once(tree):
-    cpuset = ExclusiveCpuset({last_core()})
+    cpuset = ExclusiveCpuset({CORE})
     cpuset.close()
     cpuset.close()
 
@@ -67,7 +66,7 @@ def test_closing_twice_is_closing_once(tree):
 def test_a_process_that_has_ended_need_not_be_let_in(tree):
     with running(lambda: None) as pid:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    with ExclusiveCpuset({last_core()}) as cpuset, pytest.raises(FileNotFoundError):
+    with ExclusiveCpuset({CORE}) as cpuset, pytest.raises(FileNotFoundError):
         cpuset.admit(pid)
 
 
@@ -80,7 +79,7 @@ def left_behind(tree):
         signal.pause()
 
     def owner():
-        cpuset = ExclusiveCpuset({last_core()})
+        cpuset = ExclusiveCpuset({CORE})
         cpuset.admit(os.getpid())
         if os.fork() == 0:
             inmate()
@@ -96,7 +95,7 @@ def left_behind(tree):
 def test_what_a_killed_owner_leaves_is_found_and_removed(tree):
     inmate = left_behind(tree)
     (group,) = cpuset_groups.owned_groups(tree)
-    assert (group.is_alive, group.cores, cpuset_groups.processes(group.path)) == (False, {last_core()}, [inmate])
+    assert (group.is_alive, group.cores, cpuset_groups.processes(group.path)) == (False, {CORE}, [inmate])
     assert remove_leftovers() == (group.path,)
     assert os.sched_getaffinity(inmate) == os.sched_getaffinity(0)
     os.kill(inmate, signal.SIGKILL)
@@ -105,7 +104,7 @@ def test_what_a_killed_owner_leaves_is_found_and_removed(tree):
 
 def test_what_a_killed_owner_leaves_is_no_obstacle(tree):
     inmate = left_behind(tree)
-    with ExclusiveCpuset({last_core()}) as cpuset:
+    with ExclusiveCpuset({CORE}) as cpuset:
         assert cpuset_groups.processes(cpuset.path) == []
     os.kill(inmate, signal.SIGKILL)
 
@@ -113,13 +112,13 @@ def test_what_a_killed_owner_leaves_is_no_obstacle(tree):
 def test_cores_that_a_living_owner_has_are_refused_by_its_name_and_waited_for(tree):
     def second():
         with pytest.raises(Refused, match=f"process {os.getppid()} has some of the cores"):
-            ExclusiveCpuset({last_core()})
+            ExclusiveCpuset({CORE})
         os.write(writer, b"!")
-        with ExclusiveCpuset({last_core()}, patience_ns=60 * 10**9):
+        with ExclusiveCpuset({CORE}, patience_ns=60 * 10**9):
             return True
 
     reader, writer = os.pipe()
-    cpuset = ExclusiveCpuset({last_core()})
+    cpuset = ExclusiveCpuset({CORE})
 
     def close_later():
         os.read(reader, 1)
@@ -145,17 +144,30 @@ def test_all_cores_are_too_many(tree):
         ExclusiveCpuset(cpuset_groups.cores_of(tree.mount))
 
 
-def test_another_cpuset_with_the_cores_is_named(tree):
-    other = tree.mount / "another-cpuset"
-    other.mkdir()
-    try:
-        for name in ("cpuset.mems", "cpuset.cpus"):
-            (other / name).write_text((tree.mount / name).read_text())
-        if tree.version == 1:
-            with pytest.raises(Refused, match="another-cpuset"):
-                ExclusiveCpuset({last_core()})
-    finally:
-        other.rmdir()
+@pytest.fixture
+def another(tree):
+    """A cpuset of somebody else that has the core, exclusively where the version knows no other conflict."""
+    control = tree.mount / "cgroup.subtree_control"
+    is_off = tree.version == 2 and "cpuset" not in control.read_text()
+    if is_off:
+        control.write_text("+cpuset")
+    group = tree.mount / "another-cpuset"
+    group.mkdir()
+    if tree.version == 1:
+        (group / "cpuset.mems").write_text((tree.mount / "cpuset.mems").read_text())
+    (group / "cpuset.cpus").write_text(str(CORE))
+    if tree.version == 2:
+        (group / "cpuset.cpus.partition").write_text("root")
+    yield group
+    group.rmdir()
+    if is_off:
+        control.write_text("-cpuset")
+
+
+def test_cores_of_another_cpuset_are_refused(tree, another):
+    told = another.name if tree.version == 1 else f"cores {CORE} of .* that are free"
+    with pytest.raises(Refused, match=told):
+        ExclusiveCpuset({CORE})
 
 
 def test_without_privileges_it_is_refused_with_the_reason():
@@ -199,6 +211,49 @@ def test_cores_are_read_as_the_kernel_writes_them(cores):
             ranges.append([core, core])
     text = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges) + "\n"
     assert cpuset_groups.parse_cores(text) == cores
+
+
+@pytest.fixture
+def four_cores(tmp_path, monkeypatch):
+    """A tree of version 1 on a machine with four cores, in files, without a kernel behind them."""
+    for name, text in (("cpus", "0-3"), ("mems", "0"), ("sched_load_balance", "1")):
+        (tmp_path / f"cpuset.{name}").write_text(text + "\n")
+    monkeypatch.setattr(cpuset_groups, "_write", lambda path, text: path.write_text(text))
+    monkeypatch.setattr(cpuset_groups, "processes", lambda _: [])
+    monkeypatch.setattr("pathlib.Path.rmdir", remove_like_a_kernel)
+    return Hierarchy(1, tmp_path, "/", True)
+
+
+def balanced(tree):
+    """Whether the root group balances, and the cores that are balanced besides."""
+    rest = [path for path in tree.mount.iterdir() if "rest" in path.name]
+    cores = {core for path in rest for core in cpuset_groups.parse_cores((path / "cpuset.cpus").read_text())}
+    return (tree.mount / "cpuset.sched_load_balance").read_text().strip() == "1", cores
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_cores_that_are_left_stay_balanced_whoever_leaves_first(four_cores, order):
+    assert balanced(four_cores) == (True, set())
+    sets = [ExclusiveCpuset({3}, tree=four_cores)]
+    assert balanced(four_cores) == (False, {0, 1, 2})
+    sets.append(ExclusiveCpuset({1}, tree=four_cores))
+    assert balanced(four_cores) == (False, {0, 2})
+    with pytest.raises(Refused, match="0,2 that are free"):
+        ExclusiveCpuset({0, 2}, tree=four_cores)
+    assert balanced(four_cores) == (False, {0, 2})
+    first, second = (sets[place] for place in order)
+    first.close()
+    assert balanced(four_cores) == (False, {0, 1, 2, 3} - second.cores)
+    second.close()
+    assert balanced(four_cores) == (True, set())
+    assert [path.name for path in four_cores.mount.iterdir() if path.is_dir()] == []
+
+
+def test_a_root_that_did_not_balance_is_left_so(four_cores):
+    (four_cores.mount / "cpuset.sched_load_balance").write_text("0\n")
+    with ExclusiveCpuset({2}, tree=four_cores):
+        assert balanced(four_cores) == (False, {0, 1, 3})
+    assert balanced(four_cores) == (False, set())
 
 
 def test_a_partition_that_the_kernel_finds_invalid_is_refused_and_undone(tmp_path, monkeypatch):

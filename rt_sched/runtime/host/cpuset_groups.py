@@ -72,16 +72,17 @@ def owned_groups(tree: Hierarchy) -> tuple[OwnedGroup, ...]:
 
 def make(tree: Hierarchy, cores: frozenset[int]) -> Path:
     """A new group that has `cores` to itself; to be called with the tree locked. Raises Refused, with all undone."""
-    every, made_before = cores_of(tree.mount), owned_groups(tree)
-    if not cores or not cores < every:
-        told = f"cores {_text(cores) or 'none'} of {_text(every)}"
-        raise Refused(WHAT, f"{told}: it takes at least one core, and leaves at least one to everything else")
-    taken = frozenset[int]().union(*(group.cores for group in made_before))
+    made_before = owned_groups(tree)
+    # In version 2 the root has only what partitions have left to it, in version 1 it has all.
+    free = cores_of(tree.mount).difference(*(group.cores for group in made_before))
+    if not cores or not cores < free:
+        told = f"cores {_text(cores) or 'none'} of {_text(free)} that are free"
+        raise Refused(WHAT, f"{told}: it takes at least one, and leaves at least one to everything else")
     own = f"rt-sched-{os.getpid()}-{start_ticks(os.getpid())}"
     used = {group.path.name for group in made_before}
     path = tree.mount / next(name for number in count() if (name := f"{own}-{number}") not in used)
     try:
-        _share_out(tree, every - taken - cores)
+        _share_out(tree, free - cores)
         path.mkdir()
         if tree.version == 2:
             _fill_2(path, cores)
@@ -106,7 +107,7 @@ def _settle(tree: Hierarchy) -> None:
     """Shares out what is left of the cores, or changes everything back where no group of ours has any."""
     left = owned_groups(tree)
     if left:
-        _share_out(tree, cores_of(tree.mount) - frozenset[int]().union(*(group.cores for group in left)))
+        _share_out(tree, cores_of(tree.mount).difference(*(group.cores for group in left)))
         return
     for name in (_REST, _REST_UNDO):
         rest = tree.mount / name
