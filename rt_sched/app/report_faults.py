@@ -13,6 +13,7 @@ from rt_sched.model import FaultEffect, FaultScenario, Plan, System
 Row = dict[str, Any]
 
 _TAKEOVER_KEYS = ("losses", "moves", "dropped", "redone", "at_once", "variants", "weights", "recoveries")
+_WEIGHT_DIGITS = 6
 
 
 def faults_of(system: System, plan: Plan, report: AnalysisReport, declared: Row | None) -> Row:
@@ -79,7 +80,10 @@ def _row(system: System, scenario: Row, case: Row, *, stated: bool) -> Row:
 
 def _takeover(found: Row | None) -> Row | None:
     """What the plan answers the loss with, and how soon every path that the loss had cut is back."""
-    return None if found is None else {"move_count": len(found["moves"]), **{key: found[key] for key in _TAKEOVER_KEYS}}
+    if found is None:
+        return None
+    weights = [{**one, "factor": round(one["factor"], _WEIGHT_DIGITS)} for one in found["weights"]]
+    return {**{key: found[key] for key in _TAKEOVER_KEYS}, "move_count": len(found["moves"]), "weights": weights}
 
 
 def _recovered_ns(handling: Row) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rt_sched.app.report_assumptions import DECLARED, MEASURED, MONITORED, PROVED
 from rt_sched.app.report_bounds import MILLION, milliseconds
 from rt_sched.app.report_chains import tightest
 from rt_sched.app.report_changes import changes, tightest_task
@@ -37,6 +38,7 @@ def summary(document: Mapping[str, Any]) -> Row:
         "title": title,
         "explanation": explanation,
         "modes": document["modes"],
+        "assumptions": _assumption_counts(document["assumptions"]),
         "faults": _fault_counts(document["faults"]["rows"]),
         "tightest_chain": chain,
         "tightest_chain_parts": _longest_parts(document, chain),
@@ -49,6 +51,13 @@ def summary(document: Mapping[str, Any]) -> Row:
         "changes": changes(document)[:MOST_LISTED],
         "quality": _quality(document),
     }
+
+
+def _assumption_counts(rows: Sequence[Row]) -> Row:
+    """How many there are, and how many of them each way of checking covers."""
+    status = [row["status"] for row in rows]
+    counts = {word.replace(" ", "_"): status.count(word) for word in (PROVED, MEASURED, MONITORED, DECLARED)}
+    return {"count": len(rows), **counts}
 
 
 def _fault_counts(rows: Sequence[Row]) -> Row:

@@ -50,6 +50,14 @@ def test_analyze_writes_the_page_where_its_name_says_so(cli, system, tmp_path):
     assert "A deadline can be missed" in (tmp_path / "late.html").read_text()
 
 
+def test_a_plan_takes_the_place_of_a_policy(cli, system, tmp_path):
+    cli("plan", system, "--heuristics", "-o", "plan.yaml")
+    document = cli("report", "-s", system, "--plan", "plan.yaml", "-o", "two.html", "--no-margins", "--json").document
+    assert [one["path"].rsplit("/", 1)[-1] for one in document["reproduction"]["inputs"]] == ["two.yaml", "plan.yaml"]
+    cli("analyze", system, "--plan", "plan.yaml", "-o", "same.html")
+    assert json.loads((tmp_path / "same.json").read_text())["model"] == document["model"]
+
+
 def test_the_exit_code_is_that_of_the_verdict(cli, system):
     system.write_text(SYSTEM.replace("DEADLINE", "15ms"))
     ended = cli("report", "-s", system, "-o", "late.html", "--no-margins", code=1)
@@ -63,6 +71,9 @@ def test_the_exit_code_is_that_of_the_verdict(cli, system):
         (["report", "-s", "two.yaml", "-o", "two.pdf"], "does not end in .html"),
         (["report", "nowhere"], "is no run folder"),
         (["report", "nowhere", "-o", "nowhere/report.html"], "is the report of the run itself"),
+        (["report", "-s", "two.yaml", "--search", "nothing.json"], "nothing.json: there is no such file"),
+        (["report", "-s", "two.yaml", "--recoveries", "two.yaml"], "two.yaml: cannot be read"),
+        (["report", "-s", "two.yaml", "--plan", "two.yaml"], "two.yaml"),
         (["analyze", "--taskset", "two.yaml", "-o", "two.html"], "a report is of a system file"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +37,22 @@ def render_schedulability_report(document: Mapping[str, Any]) -> str:
         "histograms": evidence.histograms(document, MOST_FIGURES),
         "tornados": margins.tornados(document),
         "loads": margins.loads(document),
+        "first": {
+            "task": _first_modes(document["tasks"], "name"),
+            "chain": _first_modes(document["chains"], "name"),
+            "fault": _first_modes(document["faults"]["rows"], "fault"),
+        },
         "most_rows": MOST_ROWS,
     }
     return printable(_environment().get_template("schedulability/page.html.j2").render(view))
+
+
+def _first_modes(rows: Sequence[Mapping[str, Any]], key: str) -> dict[str, str]:
+    """The mode of the first row of each name: that row is the one that links lead to."""
+    found: dict[str, str] = {}
+    for row in rows:
+        found.setdefault(row[key], row["mode"])
+    return found
 
 
 @cache
@@ -53,6 +66,7 @@ def _environment() -> Environment:
         factor=numbers.factor,
         spaced=numbers.words,
         mark=verdict.mark,
+        sign=verdict.sign,
         anchor=anchor,
     )
 

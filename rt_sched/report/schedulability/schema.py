@@ -28,10 +28,12 @@ _ROWS = {
     "disparities:[disparity] resources:resources faults:faults evidence:evidence margins:margins? "
     "safety_path:safety_path? requirements:requirements reproduction:reproduction not_shown:[text] iso_26262:iso_26262",
     "mode": "name:text verdict:verdict",
-    "summary": "title:text explanation:text modes:[mode] faults:fault_counts tightest_chain:tightest_chain? "
-    "tightest_chain_parts:[term] tightest_chain_blocked_by:delay_in_chain? tightest_task:tightest_task? "
+    "summary": "title:text explanation:text modes:[mode] assumptions:assumption_counts faults:fault_counts "
+    "tightest_chain:tightest_chain? tightest_chain_parts:[term] tightest_chain_blocked_by:delay_in_chain? "
+    "tightest_task:tightest_task? "
     "worst_fault:worst_fault? busiest:busiest? findings:[finding] findings_in_all:int changes:[text] "
     "quality:[evidence_kind]",
+    "assumption_counts": "count:int proved:int measured:int monitored:int declared_only:int",
     "fault_counts": "declared:int schedulable:int unschedulable:int inconclusive:int undeclared:int",
     "tightest_chain": "chain:text mode:text quantity:text bound_ns:ns limit_ns:ns margin_ns:ns share_ppm:int",
     "tightest_task": "name:text mode:text processor:text response_bound_ns:ns? deadline_ns:ns slack_ns:ns? "

@@ -24,6 +24,14 @@ def tone_and_mark(verdict: str) -> tuple[str, str]:
     return _TONES.get(verdict, ("caution", "?"))
 
 
+def sign(verdict: str) -> Markup:
+    """A verdict as a sign alone, where its word would be said too often; readers of the page aloud hear the word."""
+    tone, shown = tone_and_mark(verdict)
+    return Markup('<span class="verdict-mark {}" role="img" aria-label="{}" title="{}">{}</span>').format(
+        tone, verdict, verdict, shown
+    )
+
+
 def mark(verdict: str) -> Markup:
     """A verdict as a sign and a word."""
     tone, sign = tone_and_mark(verdict)

@@ -179,6 +179,43 @@ def test_every_section_is_there_also_without_evidence(late) -> None:
     assert "".join(page.texts).count("evidence of this kind in this report") >= 5
 
 
+def test_the_first_screen_of_a_late_system_says_where_and_why(late) -> None:
+    page = render_schedulability_report(late)
+    shown = " ".join("".join(Page(page[: page.index('<section id="system">')]).texts).replace("\u200b", "").split())
+    assert "A deadline can be missed" in shown
+    assert "task slow" in shown
+    assert "3.000 ms over its deadline of 14.000 ms" in shown
+    assert "most of what delays it is interference by quick, 8.000 ms" in shown
+
+
+def test_rows_that_links_lead_to_are_there_once_also_for_tasks_of_later_modes(late) -> None:
+    document = copy.deepcopy(late)
+    document["modes"].append({"name": "limp", "verdict": "schedulable"})
+    rows = [{**row, "mode": "limp"} for row in document["tasks"]]
+    document["tasks"] = [row for row in document["tasks"] if row["name"] != "spare"] + rows
+    page = Page(render_schedulability_report(document))
+    ids = [given["id"] for _, given in page.tags if "id" in given]
+    assert len(ids) == len(set(ids))
+    assert all(ids)
+    aims = {given["href"][1:] for tag, given in page.tags if tag == "a" and given.get("href")}
+    assert aims <= set(ids)
+
+
+def test_the_graph_links_every_box_and_chain_to_its_row(reviewed) -> None:
+    page = Page(render_schedulability_report(reviewed))
+    aims = [
+        given["href"] for tag, given in page.tags if tag == "a" and ("data-task" in given or "data-sensor" in given)
+    ]
+    graph = reviewed["model"]["graph"]
+    assert {node["name"] for node in graph["nodes"]} == {
+        *(row["name"] for row in reviewed["model"]["sensors"]),
+        *(row["name"] for row in reviewed["model"]["tasks"]),
+    }
+    assert {f"#{node['kind']}-{node['name']}" for node in graph["nodes"]} <= set(aims)
+    groups = [given["data-chain"] for tag, given in page.tags if tag == "g" and given.get("data-chain")]
+    assert groups == [chain["name"] for chain in reviewed["chains"]]
+
+
 def test_three_hundred_tasks_stay_within_five_megabytes(late) -> None:
     document = copy.deepcopy(late)
     row, declared = document["tasks"][1], document["model"]["tasks"][1]

@@ -10,6 +10,16 @@
   addEventListener("hashchange", reveal);
   reveal();
 
+  // Every section can be linked to.
+  for (const head of document.querySelectorAll("section[id] > h2")) {
+    const here = document.createElement("a");
+    here.className = "here";
+    here.href = `#${head.parentElement.id}`;
+    here.textContent = "#";
+    here.setAttribute("aria-label", `Link to ${head.textContent}`);
+    head.append(here);
+  }
+
   // Every mention of a task or chain is marked while the pointer or the keyboard is on one of them.
   const mentions = new Map();
   const kinds = ["task", "chain", "sensor"];
