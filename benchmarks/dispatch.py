@@ -250,11 +250,20 @@ def main() -> int:
     for line in missing:
         print(f"not measured: {line}", file=sys.stderr)
     print(f"release to start, every {PERIOD_NS / NS_PER_MS:g} ms, {options.load} processes compute on the core")
-    print(f"{'tier':10}{'':8}{'releases':>9}{'p50':>11}{'p99':>11}{'max':>11}")
+    print(f"{'tier':10}{'':8}{'releases':>9}{'p50':>13}{'p99':>13}{'max':>13}{'p50, p99 of C':>20}")
     for row in rows:
-        times = "".join(f"{row[key] / NS_PER_US:>8.1f} us" for key in ("p50_ns", "p99_ns", "max_ns"))
-        print(f"{row['tier']:10}{row['language']:8}{row['releases']:>9}{times}")
+        times = "".join(f"{row[key] / NS_PER_US:>10.1f} us" for key in ("p50_ns", "p99_ns", "max_ns"))
+        print(f"{row['tier']:10}{row['language']:8}{row['releases']:>9}{times}{_beside_c(row, rows):>20}")
     return 0
+
+
+def _beside_c(row: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """How many times as late as the loop in C of the same class; EDF by priorities runs under SCHED_FIFO."""
+    tier = Tier.FIFO.value if row["tier"] == "edf" else row["tier"]
+    loop = next((one for one in rows if one["tier"] == tier and one["language"] == "c"), None)
+    if loop is None or loop is row:
+        return ""
+    return ", ".join(f"{row[key] / loop[key]:.2f}x" for key in ("p50_ns", "p99_ns"))
 
 
 if __name__ == "__main__":

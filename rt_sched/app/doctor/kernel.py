@@ -8,6 +8,8 @@ import zlib
 
 from rt_sched.app.doctor.finding import Finding, Machine, Severity
 from rt_sched.runtime.host.cgroups import rt_runtime_us
+from rt_sched.runtime.host.cpuset_groups import cpuset_tree
+from rt_sched.runtime.host.refusal import Refused
 
 _AREA = "kernel"
 #: Since this version a server of the fair class takes the place of throttling (commit 557a6bfc662c).
@@ -17,7 +19,7 @@ _MOUNT_DEBUGFS = "sudo mount -t debugfs none /sys/kernel/debug"
 
 
 def kernel_findings(machine: Machine) -> list[Finding]:
-    """Version, preemption model, throttling, fair server, share of the control group and clock source."""
+    """Version, preemption model, throttling, fair server, control groups and clock source."""
     release = machine.read("proc/sys/kernel/osrelease") or "unknown"
     version = _version(release)
     return [
@@ -26,6 +28,7 @@ def kernel_findings(machine: Machine) -> list[Finding]:
         _throttling(machine, version),
         *_fair_server(machine, version),
         *_group_share(),
+        _cpusets(),
         *_clock(machine),
     ]
 
@@ -135,6 +138,15 @@ def _group_share() -> list[Finding]:
         costs, mend = "SCHED_FIFO is refused in it", f"echo 500000 | sudo tee {group}/cpu.rt_runtime_us"
         return [Finding(_AREA, "real-time control group", Severity.PROBLEM, f"{group}: no share", costs, mend)]
     return [Finding(_AREA, "real-time control group", Severity.OK, f"{group}: {runtime} us of every period")]
+
+
+def _cpusets() -> Finding:
+    """Of this process itself as well."""
+    try:
+        tree = cpuset_tree()
+    except Refused as refusal:
+        return Finding(_AREA, "exclusive cpusets", Severity.NOTE, refusal.lacking, "no tier deadline", refusal.mend)
+    return Finding(_AREA, "exclusive cpusets", Severity.OK, f"control groups of version {tree.version} at {tree.mount}")
 
 
 def _clock(machine: Machine) -> list[Finding]:

@@ -18,7 +18,7 @@ from rt_sched.runtime.host.memory import lock_memory
 from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import Scheduling, scheduled, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
-from rt_sched.runtime.host.tiers import HIGHEST_PRIORITY, Tier
+from rt_sched.runtime.host.tiers import HIGHEST_PRIORITY, LOWEST_PRIORITY, Tier
 from rt_sched.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 PERIOD_NS = NS_PER_MS
@@ -76,7 +76,7 @@ def tick_finding() -> Finding:
 def cpu_timer_finding(times: int, *, in_fifo: bool) -> tuple[Finding, tuple[int, ...]]:
     """How late timers on a CPU clock are, in time of that clock, with what was measured.
 
-    `in_fifo`: the one who is told runs under SCHED_FIFO, as a supervisor does; otherwise it may be told late.
+    `in_fifo`: both run under SCHED_FIFO, as worker and supervisor do; otherwise others delay who is told.
     """
     lateness = in_child(lambda: _cpu_timers(times, in_fifo=in_fifo), limit_s=30 + 3 * times)
     if not lateness:
@@ -102,7 +102,7 @@ def _measured(tier: Tier, count: int) -> list[int]:
 def _cpu_timers(times: int, *, in_fifo: bool) -> tuple[int, ...]:
     if in_fifo:
         set_scheduling(Scheduling.fifo(HIGHEST_PRIORITY))
-    pid = fork(_compute_for_ever)
+    pid = fork(lambda: _compute_for_ever(in_fifo=in_fifo))
     try:
         return tuple(cpu_timer_lateness_ns(pid, _TIMER_BUDGET_NS, times, _TIMER_SIGNAL))
     finally:
@@ -110,7 +110,9 @@ def _cpu_timers(times: int, *, in_fifo: bool) -> tuple[int, ...]:
         os.waitpid(pid, 0)
 
 
-def _compute_for_ever() -> None:
+def _compute_for_ever(*, in_fifo: bool) -> None:
+    if in_fifo:
+        set_scheduling(Scheduling.fifo(LOWEST_PRIORITY))
     while True:
         pass
 

@@ -1,7 +1,8 @@
 """CPU clocks of threads and processes, and timers on them that send a signal: how budgets are kept.
 
-The kernel looks at these timers once a tick, in the thread that consumes the time, so a timer is up to one tick late
-(Linux, kernel/time/posix-cpu-timers.c). The clock of a process may be read, and timed, from any process; that of a
+The kernel looks at these timers at each tick, in the thread that runs at that moment (Linux,
+kernel/time/posix-cpu-timers.c). So a timer is up to one tick late, in CPU time of its thread, and later where others
+take the core just when ticks come. The clock of a process may be read, and timed, from any process; that of a
 thread only from its own process.
 """
 
