@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install replay test lint benchmark evidence clean
+.PHONY: help install replay test lint pytest benchmark evidence clean
 
 help:
 	@echo "make replay     install, then replay the shipped log; the report lands in runs/hazard/report.html"
@@ -31,8 +31,12 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+# Types are checked on one core only, which is time in which the others can test.
+test: install
+	@$(MAKE) --no-print-directory -j2 lint pytest
+
+pytest: install
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 benchmark: install
 	$(BIN)/python benchmarks/replay_overhead.py

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from pipelines.lidar_kernels import FIXED_POINT, group
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.cached import cached
 
 #: Directions tried over a quarter turn, then refined around the best one in so many steps of halving.
 _HEADINGS = 18
@@ -35,7 +34,7 @@ X_LOW, Y_LOW, X_HIGH, Y_HIGH = range(13, 17)
 COLUMNS = 17
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _extent(xyz_m, members, start, end, cos, sin):
     """Bounds along (cos, sin), across it, and in height: u_low, u_high, v_low, v_high, z_low, z_high."""
     u_low, u_high, v_low, v_high, z_low, z_high = np.inf, -np.inf, np.inf, -np.inf, np.inf, -np.inf
@@ -49,7 +48,7 @@ def _extent(xyz_m, members, start, end, cos, sin):
     return u_low, u_high, v_low, v_high, z_low, z_high
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _ends(xyz_m, members, start, end):
     """Lowest and highest x of a cluster without its strays."""
     strays = min(_MOST_STRAYS, (end - start) // _POINTS_PER_STRAY)
@@ -64,7 +63,7 @@ def _ends(xyz_m, members, start, end):
     return low[strays], high[strays]
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _outline(xyz_m, members, start, end):
     """Points for the heading search, float64[m, 2] relative to the cluster's middle.
 
@@ -103,7 +102,7 @@ def _outline(xyz_m, members, start, end):
     return out[:used]
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _closeness(outline, angle, least_gap_m):
     """How closely the points keep to the sides of their rectangle at `angle`, in integers."""
     cos, sin = math.cos(angle), math.sin(angle)
@@ -119,7 +118,7 @@ def _closeness(outline, angle, least_gap_m):
     return score
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _heading(xyz_m, members, start, end):
     """Direction of a rectangle's side, within a quarter turn, that its points lie closest to.
 
@@ -145,7 +144,7 @@ def _heading(xyz_m, members, start, end):
     return best
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def cut_oversized(xyz_m, labels, clusters, max_length_m, max_width_m, piece_m):
     """Cuts clusters beyond `max_length_m` x `max_width_m` (walls, hedges, rows of objects) along their sides.
 
@@ -185,7 +184,7 @@ def cut_oversized(xyz_m, labels, clusters, max_length_m, max_width_m, piece_m):
     return cut, found, is_piece[:found].copy()
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def cluster_boxes(xyz_m, ground_z_m, time_ns, labels, clusters, is_piece, min_points, min_height_m):
     """Upright boxes around clusters: float64[m, COLUMNS] by the column names of this module.
 

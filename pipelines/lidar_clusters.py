@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from pipelines.lidar_kernels import CELL_BIAS, CELL_MASK, cell_key, group, slot_of, table_size
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.cached import cached
 
 #: Beyond this no LiDAR sees; such coordinates are broken.
 _FARTHEST_M = 1000.0
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _root(parent, node):
     while parent[node] != node:
         parent[node] = parent[parent[node]]
@@ -26,13 +25,13 @@ def _root(parent, node):
     return node
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def reach_at(range_m, tolerance_m, tolerance_per_m):
     """Largest gap inside an object at `range_m` from the frame's origin."""
     return max(tolerance_m, tolerance_per_m * range_m)
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _touch(xyz_m, reach_m, members, first_start, first_end, second_start, second_end):
     """Whether two cells hold points within the smaller one of their reaches, seen from above."""
     for p in range(first_start, first_end):
@@ -46,7 +45,7 @@ def _touch(xyz_m, reach_m, members, first_start, first_end, second_start, second
     return False
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _join(parent, one, other, xyz_m, reach_m, members, starts):
     """Unites the clusters of two cells where these touch."""
     a, b = _root(parent, one), _root(parent, other)
@@ -54,7 +53,7 @@ def _join(parent, one, other, xyz_m, reach_m, members, starts):
         parent[max(a, b)] = min(a, b)
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def cluster_labels(xyz_m, tolerance_m, tolerance_per_m):
     """Euclidean clusters seen from above: int32[n] labels and their number.
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from pipelines.lidar_kernels import cell_key, group, slot_of, table_size
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.cached import cached
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def with_company(xyz_m, radius_m, radius_per_m, least, within_m):
     """Which points to keep: bool[n].
 
@@ -59,7 +58,7 @@ def with_company(xyz_m, radius_m, radius_per_m, least, within_m):
     return keep
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _company(xyz_m, point, cell, radius_m, least, table, index_of, members, starts):
     """Whether at least `least` others lie within `radius_m` of a point, whose cell is `cell`: int64[3]."""
     found = 0

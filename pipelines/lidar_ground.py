@@ -12,9 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.cached import cached
 
 #: Side and half extent of the cells whose lowest points shape the first guess of the ground plane.
 _PLANE_CELL_M = 1.0
@@ -39,7 +38,7 @@ _FLAT_M = 0.3
 _CELL_SLACK_M = 0.12
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _solve_plane(x, y, z, weight):
     """Weighted least squares for z = a x + b y + c; the last value is False when the points do not span a plane."""
     sw = sx = sy = sz = sxx = sxy = syy = sxz = syz = 0.0
@@ -67,7 +66,7 @@ def _solve_plane(x, y, z, weight):
     return a, b, mz - a * mx - b * my, True
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def ground_plane(xyz_m, height_known, height_m, max_slope):
     """First guess of the ground around the sensor as a, b, c of z = a x + b y + c.
 
@@ -104,7 +103,7 @@ def ground_plane(xyz_m, height_known, height_m, max_slope):
     return a, b, c
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _limit(surface, rise):
     """Lowers `surface`, float64[rows, columns], until no cell lies more than `rise` above a neighbour (root two times
     that for diagonal ones). Two sweeps suffice: Borgefors, "Distance transformations in digital images" (1986)."""
@@ -136,7 +135,7 @@ def _limit(surface, rise):
             surface[r, c] = best
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _lowest(height, cell_of, floor):
     """Per cell the index of its lowest point not below `floor`, -1 where there is none; ties fall to the first."""
     lowest = np.full(floor.size, -1, np.int64)
@@ -147,7 +146,7 @@ def _lowest(height, cell_of, floor):
     return lowest
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _believed(height, lowest, size, row, column, fall):
     """Height below which returns of a cell are reflections by what lies around it, nan where too little does.
 
@@ -177,7 +176,7 @@ def _believed(height, lowest, size, row, column, fall):
     return best if best > -np.inf else np.nan
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _floors(height, lowest, size, cell_m, slope):
     """Per cell the height below which returns are reflections, -inf almost everywhere."""
     floor = np.full(size * size, -np.inf)
@@ -204,7 +203,7 @@ def _floors(height, lowest, size, cell_m, slope):
     return floor
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def ground_heights(xyz_m, plane, reach_m, cell_m, slope, max_height_m):
     """Height of the ground below (or above) every point: float64[n], in the frame of `xyz_m`, float32[n, 3].
 

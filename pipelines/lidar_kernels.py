@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.cached import cached
 
 #: Coordinates are summed in units of 2**-13 m (0.12 mm), intensities in 2**-8, so that a mean has no rounding order.
 FIXED_POINT = 8192.0
@@ -23,7 +22,7 @@ CELL_BIAS = 1 << 20
 CELL_MASK = (1 << 21) - 1
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def slot_of(keys, key):
     """Index of `key` in the open-addressing table, or of the free slot (-1) where it belongs."""
     mask = keys.size - 1
@@ -34,7 +33,7 @@ def slot_of(keys, key):
     return slot
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def table_size(items):
     """Power of two at which a table with `items` keys is at most half full."""
     size = 16
@@ -43,13 +42,13 @@ def table_size(items):
     return size
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def cell_key(ix, iy, iz):
     """One number for a cell, ordered by ix, iy, iz."""
     return ((ix + CELL_BIAS) << 42) | ((iy + CELL_BIAS) << 21) | (iz + CELL_BIAS)
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def group(labels, clusters):
     """Indices of the labelled points, cluster by cluster, and where each cluster starts: int64[clusters + 1]."""
     starts = np.zeros(clusters + 1, np.int64)
@@ -67,7 +66,7 @@ def group(labels, clusters):
     return members, starts
 
 
-@njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def voxel_means(xyz_m, intensity, time_ns, transforms, first_ns, bin_ns, min_range_m, max_range_m, voxel_m):
     """Crops by distance from the sensor, transforms and averages the points of each voxel.
 

@@ -14,6 +14,25 @@ settings.register_profile("same", derandomize=True)
 settings.register_profile("search", derandomize=False, print_blob=True)
 settings.load_profile("same")
 
+#: What takes longest comes first, so that at the end of a run no worker waits long for another.
+_LONGEST = (
+    "cli/test_errors.py",
+    "cli/test_scene.py",
+    "cli/test_interruption.py",
+    "cli/test_init.py",
+    "perception/test_braking.py",
+    "packaging/test_wheel.py",
+    "pipelines/test_hazard_reaction.py",
+    "kernel/test_oracle_agreement.py",
+    "safety/test_transitions.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    places = {tests / name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
 
 LIMP = """
 rt_sched: 1

@@ -20,7 +20,6 @@ from rt_sched.analysis.result import (
     worst_verdict,
 )
 from rt_sched.analysis.task_sets import analyze_task_set
-from rt_sched.app.analyze_faults import fault_section, scenario_names
 from rt_sched.app.analyze_rows import (
     chain_bounds,
     chain_limit_columns,
@@ -29,7 +28,6 @@ from rt_sched.app.analyze_rows import (
     terms_rows,
     witness_row,
 )
-from rt_sched.app.margins import margin_rows
 from rt_sched.app.plan_files import plan_for
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
@@ -93,6 +91,11 @@ def analysed_system(
     """
     path, system, plan = load_and_plan(argument, policy, plan_file, tell)
     names = method_names(methods)
+    # Loaded for those who ask for it, as it brings much with it.
+    if faults is not None:
+        from rt_sched.app.analyze_faults import fault_section, scenario_names
+    if search_margins is not None:
+        from rt_sched.app.margins import margin_rows
     scenarios = None if faults is None else scenario_names(system, faults)
     report = analyze(system, plan, methods=names)
     margins = None if search_margins is None else margin_rows(system, plan, names, search_margins)

@@ -1,18 +1,23 @@
-"""Compiles every numba kernel into its cache."""
+"""Compiles every numba kernel into its cache, and every module to bytecode."""
 
 from __future__ import annotations
 
+import compileall
+import importlib
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+_PACKAGES = ("rt_sched", "pipelines", "sensors", "safety", "hw")
+
 
 def compile_all(say: Callable[[str], None]) -> None:
     """Compiles the kernels of scheduling, analysis and LiDAR stages; `say` gets a line before and after.
 
-    The scheduling machine, which takes longest, beside all others.
+    The scheduling machine, which takes longest, beside all others. Modules come along, as an installation that is only
+    linked into an environment has no bytecode yet, and some environments tell Python to keep none.
     """
     say("compiling kernels (once per installation) ...")
     began = time.monotonic()
@@ -39,3 +44,11 @@ def _compile_others() -> None:
     batch.warm_up()
     for stage in (Preprocess(), Cluster()):
         stage.start(StageContext(task="compile", base_dir=Path()))
+    _compile_modules()
+
+
+def _compile_modules() -> None:
+    """Where a folder cannot be written, modules are compiled at every start, as they are by Python itself."""
+    for package in _PACKAGES:
+        for folder in importlib.import_module(package).__path__:
+            compileall.compile_dir(folder, quiet=2)

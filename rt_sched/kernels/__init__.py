@@ -14,6 +14,6 @@ def warm_up() -> None:
 
     machine: Machine = empty_machine()
     advance(*machine, np.int64(0), 1)
-    uniform(1, draw(np.uint64(0), 0, 0, 0))
+    uniform(1, np.uint64(draw(np.uint64(0), 0, 0, 0)))
     demand_ns(np.zeros(QUANTILES, np.int64), np.uint64(0), 0, 0)
     crc64(np.frombuffer(b"123456789", np.uint8))

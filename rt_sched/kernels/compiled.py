@@ -4,8 +4,9 @@ A function that takes a `tables.Machine` gets more than a hundred machine words,
 arrays, at every call. Parts are therefore merged into the entry by the compiler and without reference counting: no part
 allocates, and the caller holds the arrays. That makes bulk simulation three to four times as fast.
 
-Only entries are cached. The cache of numba watches the file in which a function stands, not the other files whose
-functions were merged into it, so `sources_digest` makes all of them part of an entry's key.
+Only what Python calls is cached: entries and numbers. The cache of numba watches the file in which a function stands,
+not the other files whose functions were merged into it, so `sources_digest` makes all of them part of an entry's key. A
+number calls only what stands in its own file.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from numba import njit
 
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.cached import cached
 
 #: No function divides by zero: ranges are checked before, so no division needs a way out.
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
@@ -25,10 +26,10 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"
 #: Functions that only other kernels call need no way in from Python, which takes long to compile.
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
-entry = njit(cache=CACHE, **_OPTIONS)
+entry = cached(**_OPTIONS)
 part = njit(forceinline=True, **_INNER)
-#: A small function of plain numbers, which Python may call as well.
-number = njit(forceinline=True, **_OPTIONS)
+#: A small function of plain numbers, which Python calls as well.
+number = cached(forceinline=True, **_OPTIONS)
 #: What few instants need: called, not merged, so that it neither slows the rest down nor is compiled at every use.
 routine = njit(**_INNER)
 

@@ -74,5 +74,5 @@ def _private_folder() -> Path | None:
     return folder if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not others_write else None
 
 
-#: What every kernel is to give as `cache`: `@njit(cache=CACHE)`.
+#: Whether kernels can be kept: what `cached.cached` gives numba as `cache`.
 CACHE: bool = _find_folder()

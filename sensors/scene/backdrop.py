@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.cached import cached
 
 
-@numba.njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _texture(tile, u, v):
     """Bilinear sample of a periodic square tile whose side is a power of two."""
     mask = tile.shape[0] - 1
@@ -29,13 +28,13 @@ def _texture(tile, u, v):
     return near * (1.0 - b) + far * b
 
 
-@numba.njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _step(value, footprint):
     """0 below, 1 above zero, smoothed over the footprint of a pixel."""
     return min(1.0, max(0.0, value / footprint + 0.5))
 
 
-@numba.njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def _paint(x, y, foot_x, foot_y, markings):
     """Share of the pixel's footprint that is covered by road markings; rows of y, width, dash, period."""
     cover = 0.0
@@ -57,7 +56,7 @@ def _paint(x, y, foot_x, foot_y, markings):
     return cover
 
 
-@numba.njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def headlight(dx, dy, light):
     """Light of the headlamps at an offset from the lamps in metres; `light` as in `draw_backdrop`."""
     if light[4] == 0.0:
@@ -72,7 +71,7 @@ def headlight(dx, dy, light):
     return light[4] * cone / (1.0 + far * far)
 
 
-@numba.njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def draw_backdrop(image, rotation, position, focal, shadow, pieces, bands, markings, light, sky, tile):
     """Fill `image` uint8[h, w, 3] with ground and sky.
 
@@ -171,7 +170,7 @@ def draw_backdrop(image, rotation, position, focal, shadow, pieces, bands, marki
             image[j, i, 2] = np.uint8(min(255.0, max(0.0, r)))
 
 
-@numba.njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def finish_frame(canvas, noise, row, column, frame):
     """Halve `canvas` uint8[2h, 2w, 3] into `frame` through a soft lens (1 3 3 1 both ways) and add sensor noise.
 

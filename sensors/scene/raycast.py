@@ -6,13 +6,12 @@ Only additions, products, quotients of float64 are used. Arrays in, arrays fille
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.cached import cached
 
 
-@numba.njit(cache=CACHE, nogil=True)
+@cached(nogil=True)
 def cast_rays(directions, origins, pieces, solid_start, planes, placement, reach, ranges, hits, cosines):
     """First surface along every ray.
 

@@ -66,19 +66,19 @@ def _environment() -> dict[str, str]:
 class Cli:
     """Runs rt-sched from `folder`, as its console script would.
 
-    A call without options of its own is forked off a process that has loaded everything. What starts anew each time is
-    what a test gives another environment, folder or prelude, or holds running.
+    A call is forked off a process that has loaded everything. What starts anew each time is what a test gives another
+    environment, holds running, or calls `anew`.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def start(self, *arguments: object, cwd: Path | None = None, prelude: str = "") -> subprocess.Popen[str]:
+    def start(self, *arguments: object, prelude: str = "") -> subprocess.Popen[str]:
         """A running command in a process group of its own; `prelude` is Python that runs before it."""
         program = f"{prelude}\nfrom rt_sched.cli import main\nmain()"
         return subprocess.Popen(
             [sys.executable, "-c", program, *map(str, arguments)],
-            cwd=cwd or self.folder,
+            cwd=self.folder,
             env=_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -86,15 +86,21 @@ class Cli:
             start_new_session=True,
         )
 
-    def __call__(self, *arguments: object, code: int | None = 0, **options: Any) -> Ended:
-        """Runs a command to its end; `code`: the exit code that it must have, None for any."""
-        warm = None if options else _warm_start()
+    def __call__(
+        self,
+        *arguments: object,
+        code: int | None = 0,
+        prelude: str = "",
+        anew: bool = False,
+    ) -> Ended:
+        """Runs a command to its end. `code`: the exit code that it must have, None for any; `prelude` as of `start`."""
+        warm = None if anew else _warm_start()
         if warm is None:
-            with self.start(*arguments, **options) as process:
+            with self.start(*arguments, prelude=prelude) as process:
                 out, err = process.communicate(timeout=HANG_S)
             ended = Ended(process.returncode, out, err)
         else:
-            ended = Ended(*warm.run([*map(str, arguments)], self.folder, HANG_S))
+            ended = Ended(*warm.run([*map(str, arguments)], self.folder, HANG_S, prelude))
         assert "Traceback" not in ended.err, ended.err
         assert code is None or ended.code == code, f"exit code {ended.code}: {ended.err}{ended.out}"
         return ended

@@ -18,7 +18,7 @@ OVERLOADED = FINE + "  - {id: b, wcet: 9, min interarrival: 9, priority: 1}\n"
 
 
 def test_the_example_is_schedulable_and_needs_no_heavy_library(cli: Cli) -> None:
-    ended = cli("analyze", "quad_orin", "--json", prelude=REPORT)
+    ended = cli("analyze", "quad_orin", "--json", prelude=REPORT, anew=True)
     document = ended.document
     assert (ended.code, json.loads(ended.err), document["verdict"]) == (0, [], "schedulable")
     assert document["schema"] == "rt-sched/analysis/1"

@@ -40,7 +40,7 @@ def test_another_place_other_threads_and_no_ground_truth_change_nothing(cli, tmp
     """The log alone is copied to an empty folder: nothing of the scene that it shows lies anywhere near."""
     log = shutil.copy(SHIPPED_LOG, tmp_path / "renamed.mcap")
     system = shutil.copy(QUAD_ORIN, tmp_path / "system.yaml")
-    cli("replay", log, "--system", system, "--threads", 4, "-o", "elsewhere/run", prelude=NO_TRUTH)
+    cli("replay", log, "--system", system, "--threads", 4, "-o", "elsewhere/run", prelude=NO_TRUTH, anew=True)
     assert hashes(tmp_path / "elsewhere/run") == short_run.hashes
 
 

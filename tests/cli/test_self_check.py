@@ -23,7 +23,7 @@ analysis.analyze_mode = wrong
 
 
 def test_a_bound_that_is_wrong_makes_the_replay_fail_and_names_the_job(cli, logs):
-    summary = cli("replay", logs / "imu.mcap", "-o", "run", "--json", prelude=SHRUNK, code=1).document
+    summary = cli("replay", logs / "imu.mcap", "-o", "run", "--json", prelude=SHRUNK, anew=True, code=1).document
     assert summary["status"] == "bound_violated"
     assert all(one["holds"] for one in summary["monitors"])
     first = summary["bounds_exceeded"][0]

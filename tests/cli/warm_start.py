@@ -1,7 +1,8 @@
 """Commands in processes that are forked off one that has loaded everything: each its own, none with a start of its own.
 
 Run as a program it serves a socket: for each call it forks, the child becomes the command, and the answer is its exit
-code. Nothing runs in the serving process but imports, so that every child begins as a fresh process would after them.
+code. Nothing runs in the serving process but imports, and kernels are loaded, so that every child begins as a fresh
+process would after that.
 """
 
 from __future__ import annotations
@@ -38,10 +39,15 @@ class WarmStart:
                 start_new_session=True,
             )
 
-    def run(self, arguments: Sequence[str], folder: Path, limit_s: float) -> tuple[int, str, str]:
-        """Exit code (negative for a signal), standard output and standard error of a command run in `folder`."""
+    def run(self, arguments: Sequence[str], folder: Path, limit_s: float, prelude: str = "") -> tuple[int, str, str]:
+        """Exit code (negative for a signal), standard output and standard error of a command run in `folder`.
+
+        `prelude`: Python that runs in the command's process before it.
+        """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            call = json.dumps({"arguments": list(arguments), "folder": str(folder), "limit_s": limit_s})
+            call = json.dumps(
+                {"arguments": list(arguments), "folder": str(folder), "limit_s": limit_s, "prelude": prelude}
+            )
             socket.send_fds(self._socket, [call.encode()], [out.fileno(), err.fileno()])
             answer = self._socket.recv(64)
             if not answer:
@@ -87,6 +93,7 @@ def _become(call: Mapping[str, object], descriptors: Sequence[int]) -> None:
     arguments = call["arguments"]
     assert isinstance(arguments, list)
     sys.argv = ["rt-sched", *arguments]
+    exec(str(call["prelude"]), {})  # noqa: S102  # what a test wants
 
 
 def _wait(child: int, limit_s: float) -> int | None:
@@ -108,13 +115,17 @@ def main() -> None:
     import importlib
     import pkgutil
 
+    import rt_sched.analysis.batch
     import rt_sched.app
     import rt_sched.cli
+    import rt_sched.kernels
 
     for name in _HEAVY:
         importlib.import_module(name)
     for module in pkgutil.iter_modules(rt_sched.app.__path__, "rt_sched.app."):
         importlib.import_module(module.name)
+    rt_sched.kernels.warm_up()
+    rt_sched.analysis.batch.warm_up()
     gc.collect()
     gc.freeze()
     _serve(int(sys.argv[1]))
