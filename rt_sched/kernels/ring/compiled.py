@@ -12,15 +12,15 @@ from typing import Any
 
 from numba import njit
 
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.cached import cached
 
 _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 
 #: Functions that only operations call need no way in from Python.
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
-operation = njit(cache=CACHE, **_OPTIONS)
-waiting = njit(cache=CACHE, nogil=True, **_OPTIONS)
+operation = cached(**_OPTIONS)
+waiting = cached(nogil=True, **_OPTIONS)
 part = njit(forceinline=True, **_INNER)
 
 
