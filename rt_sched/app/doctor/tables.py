@@ -20,7 +20,7 @@ def print_examination(document: Mapping[str, Any], console: Console) -> None:
     """Everything that the document tells."""
     for tier in document["tiers"]:
         line = Text("yes " if tier["available"] else "no  ", style="green" if tier["available"] else "red")
-        line.append(f"tier {tier['tier']:8}", style="bold")
+        line.append(f"tier {tier['tier']:10}", style="bold")
         console.print(line.append("  ".join(tier["reasons"]), style="default"), soft_wrap=True)
     _print_findings(document["findings"], console)
     _print_mending(document["findings"], console)
