@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rt_sched.app.judged_chains import JudgedChain
+from rt_sched.app.judged_chains import JudgedChain, measured_between
 from rt_sched.app.takeover_runs import TakeoverRun, late_recoveries
 from rt_sched.model import Plan, System
 from rt_sched.trace.disparity import measure_disparity
@@ -14,8 +14,10 @@ from rt_sched.trace.records import Trace
 from rt_sched.units import format_ms, format_ns
 
 if TYPE_CHECKING:
+    from rt_sched.analysis.measured.after_change import AfterChange
     from rt_sched.analysis.measured.deviation import Deviation
     from rt_sched.analysis.measured.monitors import Monitor
+    from rt_sched.analysis.measured.observed import Exceeded
     from rt_sched.analysis.result import DisparityResult
 
 #: Assumptions whose breach already makes a run incomplete, in words of its own.
@@ -29,7 +31,8 @@ class RunBounds:
     """`tasks`, `chains`: rows by name, each with its bounds and where they come from. `monitors`, `exceeded`: rows.
 
     `covered_until_ns`: until when the responses of jobs are covered, None when they are in the whole run. Bounds of
-    chains and disparities are those of the mode in which the run began, until `chains_until_ns`, likewise.
+    chains and disparities are those of the mode in which the run began, until `chains_until_ns`, likewise; those of
+    later modes are not told, but what exceeds them is.
     `spans`: rows of the parts of the run that have bounds of their own.
     """
 
@@ -73,7 +76,7 @@ def run_bounds(
     mode = analyze_mode(load, search_witnesses=False)
     until_ns = bounds_end_ns(trace)
     spans = spans_of(trace, loads)
-    later = [after_change(trace, span, loads) for span in spans[1:]]
+    later = [after_change(trace, span, loads, silent) for span in spans[1:]]
     exceeded = exceeded_responses(trace, mode) + exceeded_disparities(trace, mode)
     exceeded += [one for part in later for one in part.exceeded]
     exceeded += [one for run in takeovers for one in (*run.exceeded, *late_recoveries(run))]
@@ -82,6 +85,8 @@ def run_bounds(
         limit_ns = until_ns if judged.first_broken_ns is None else min(until_ns, judged.first_broken_ns)
         mine = [one for one in mode.chains if one.chain == judged.chain.name]
         exceeded += exceeded_chains(mine, {judged.chain.name: judged.measurement}, limit_ns)
+        for part in later:
+            exceeded += _chains_of_part(trace, judged, silent, part)
     return RunBounds(
         tasks={
             one.task: {
@@ -118,6 +123,15 @@ def run_bounds(
         chains_until_ns=None if until_ns > trace.horizon_ns else until_ns,
         spans=[asdict(span) for span in spans],
     )
+
+
+def _chains_of_part(trace: Trace, judged: JudgedChain, silent: Sequence[int], part: AfterChange) -> list[Exceeded]:
+    """One chain beside the bounds that hold in a part of the run after a change of mode."""
+    from rt_sched.analysis.measured.observed import exceeded_chains
+
+    mine = [one for one in part.chains if one.chain == judged.chain.name]
+    measured = measured_between(trace, judged, silent, part.span.begin_ns, part.span.end_ns - 1) if mine else None
+    return [] if measured is None else exceeded_chains(mine, {judged.chain.name: measured}, part.span.end_ns)
 
 
 def _deviation(one: Deviation, of: Monitor) -> dict[str, Any]:

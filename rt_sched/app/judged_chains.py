@@ -62,8 +62,23 @@ def judged_chains(
         if chain.path[0] in sensors and chain.path[0] not in recorded:
             continue
         broken = united([*_outages(placed, device_of, chain, faults), *_elsewhere(chain, changes)])
-        judged.append(JudgedChain(_limited(system, chain), _measured(trace, chain.path, published, broken), broken))
+        measured = _measured(trace, chain.path, published, _whole(broken, trace.horizon_ns))
+        judged.append(JudgedChain(_limited(system, chain), measured, broken))
     return judged
+
+
+def measured_between(
+    trace: Trace, judged: JudgedChain, without_data: Sequence[int], begin_ns: int, last_ns: int
+) -> ChainMeasurement | None:
+    """What is read and comes out between two instants while the chain is whole; None where it is broken all along."""
+    published = np.ones(len(trace.jobs), np.bool_)
+    published[list(without_data)] = False
+    spans = [
+        (max(from_ns, begin_ns), last_ns if until_ns is None else min(until_ns, last_ns))
+        for from_ns, until_ns in _whole(judged.broken, trace.horizon_ns)
+        if from_ns <= last_ns and (until_ns is None or until_ns >= begin_ns)
+    ]
+    return _measured(trace, judged.chain.path, published, spans) if spans else None
 
 
 def _limited(system: System, chain: CauseEffectChain) -> CauseEffectChain:
@@ -74,9 +89,10 @@ def _limited(system: System, chain: CauseEffectChain) -> CauseEffectChain:
     return dataclasses.replace(chain, max_latency_ns=safety.command_deadline_ns)
 
 
-def _measured(trace: Trace, path: Sequence[str], published: Bools, broken: Outages) -> ChainMeasurement:
+def _measured(
+    trace: Trace, path: Sequence[str], published: Bools, spans: Sequence[tuple[int, int | None]]
+) -> ChainMeasurement:
     """Without the outputs that repeat old data only because the recording is over: the run goes on a little longer."""
-    spans = _whole(broken, trace.horizon_ns)
     measured = measure_chain_in(trace, path, published, spans)
     if path[0] not in trace.sensor_names:
         return measured

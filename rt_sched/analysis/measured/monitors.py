@@ -55,7 +55,17 @@ class Monitor:
 
 
 #: Monitors of single jobs, which may look at a part of a run only.
-_OF_JOBS = ("execution", "budget", "best_case", "separation", "max_separation", "jitter")
+_OF_JOBS = (
+    "execution",
+    "budget",
+    "best_case",
+    "separation",
+    "max_separation",
+    "jitter",
+    "suspension",
+    "outputs",
+    "sections",
+)
 
 
 def monitor(mode: ModeLoad, trace: Trace, silent: Sequence[int] = ()) -> tuple[Monitor, ...]:
@@ -71,9 +81,9 @@ def monitor(mode: ModeLoad, trace: Trace, silent: Sequence[int] = ()) -> tuple[M
     return _found(_Watch(mode, trace, silent, covered).checks())
 
 
-def monitor_jobs(mode: ModeLoad, trace: Trace, covered: Bools) -> tuple[Monitor, ...]:
+def monitor_jobs(mode: ModeLoad, trace: Trace, covered: Bools, silent: Sequence[int] = ()) -> tuple[Monitor, ...]:
     """The monitors of single jobs, over some jobs of a trace: bool[n_jobs]."""
-    checks = _Watch(mode, trace, (), covered).checks()
+    checks = _Watch(mode, trace, silent, covered).checks()
     return _found(tuple(check for check in checks if check[0] in _OF_JOBS))
 
 
@@ -217,11 +227,10 @@ class _Watch:
             yield compared(task.name, jobs.number[rows], jobs.arrival_ns[rows], late, task.release_jitter_ns)
 
     def _samples(self, *, sent: bool = True) -> Iterator[tuple[int, model.Sensor, Int64s]]:
-        """Sensors that some task of the mode reads, and with `sent` those whose samples only travel on a link."""
+        """Sensors that some task of the mode or of the run reads; with `sent` also what only travels on a link."""
         samples, edges = self._trace.samples, self._mode.setup.edges
-        activating = {
-            edge.sensor for edge in edges if self._mode.active[edge.target] or (sent and edge.link is not None)
-        }
+        here = {*np.flatnonzero(self._mode.active).tolist(), *np.unique(self._trace.jobs.task).tolist()}
+        activating = {edge.sensor for edge in edges if edge.target in here or (sent and edge.link is not None)}
         for index, sensor in enumerate(self._mode.system.sensors):
             rows = np.flatnonzero(samples.sensor == index)
             if index in activating and len(rows):
@@ -262,6 +271,7 @@ class _Watch:
         for task in self._tasks:
             if task.suspensions:
                 mine = waits[events.task[waits] == task.index]
+                mine = mine[self._covered[events.job[mine]]]
                 rows, place = np.unique(events.job[mine], return_inverse=True)
                 total = np.zeros(len(rows), np.int64)
                 np.add.at(total, place, events.value[mine])
@@ -285,7 +295,7 @@ class _Watch:
                 begun[job, resource] = int(events.time_ns[place])
                 continue
             start_ns = begun.pop((job, resource), None)
-            if start_ns is None:
+            if start_ns is None or not self._covered[job]:
                 continue
             task, end_ns = int(jobs.task[job]), int(events.time_ns[place])
             mine = (one for one in program.get(job, ()) if one.resource == resource)
@@ -341,7 +351,7 @@ class _Watch:
     def _silences(self) -> Looked:
         """A chain through a task that publishes nothing goes on with older data."""
         jobs, rows = self._trace.jobs, np.array(sorted(self._silent), np.int64)
-        completed = jobs.status == JobStatus.COMPLETED
+        rows, completed = rows[self._covered[rows]], self._covered & (jobs.status == JobStatus.COMPLETED)
         for task in self._tasks:
             mine = rows[jobs.task[rows] == task.index]
             ones = np.ones(len(mine), np.int64)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rt_sched.analysis.measured.fresh import fresh_jobs
 from rt_sched.analysis.measured.spans import Span, changes_ns, jobs_in
-from rt_sched.analysis.result import ChainResult, ModeResult, Quantity
+from rt_sched.analysis.result import ChainResult, DisparityResult, ModeResult, Quantity
 from rt_sched.trace.chains import ChainMeasurement
 from rt_sched.trace.disparity import measure_disparity
 from rt_sched.trace.records import JobStatus, Trace
@@ -100,12 +101,26 @@ def exceeded_disparities(trace: Trace, mode: ModeResult) -> list[Exceeded]:
     """Jobs that read inputs further apart than their task's bound allows, before the first fault or change."""
     faults = () if trace.setup is None else trace.setup.faults
     until_ns = min([bounds_end_ns(trace), *(fault.time_ns for fault in faults)])
+    return disparities_over(trace, mode.disparities, 0, until_ns)
+
+
+def disparities_over(
+    trace: Trace, disparities: Sequence[DisparityResult], begin_ns: int, end_ns: int
+) -> list[Exceeded]:
+    """Jobs that read within [begin, end) inputs further apart than their task's bound allows, all of them from then on.
+
+    What an input still holds from before the begin, or was made from that, would not be there in a run that began then.
+    """
     found = []
-    for one in mode.disparities:
+    fresh = None if begin_ns == 0 else fresh_jobs(trace, begin_ns)
+    for one in disparities:
         if one.bound is None:
             continue
         seen, bound_ns = measure_disparity(trace, one.task), one.bound.value_ns
-        for place in np.flatnonzero((seen.disparity_ns > bound_ns) & (seen.read_ns < until_ns)):
+        mine = (seen.disparity_ns > bound_ns) & (seen.read_ns >= begin_ns) & (seen.read_ns < end_ns)
+        if fresh is not None:
+            mine &= fresh[seen.job]
+        for place in np.flatnonzero(mine):
             row, read_ns = int(seen.job[place]), int(seen.read_ns[place])
             value_ns = int(seen.disparity_ns[place])
             found.append(Exceeded(one.task, "disparity", int(trace.jobs.number[row]), read_ns, value_ns, bound_ns))

@@ -18,16 +18,18 @@ from rt_sched.trace.checker.declared import NEVER_NS, outages_of
 from rt_sched.trace.records import Bools, EventKind, Int64s, JobStatus, Trace
 from rt_sched.trace.setup import FaultTarget, Setup
 
-#: Events after which another mode, or another placement, is in force.
-CHANGES = (EventKind.TASK_REMOVED, EventKind.TASK_ADDED, EventKind.FREQUENCY)
+#: Events after which another mode, or another placement, is in force. What is added arrives later than the change.
+CHANGES = (EventKind.TASK_REMOVED, EventKind.FREQUENCY)
 
 
 def changes_ns(trace: Trace) -> list[int]:
     """When another mode, frequency or takeover came into force in a run, ascending."""
-    instants = set(trace.events.time_ns[np.isin(trace.events.kind, CHANGES)].tolist())
+    kinds = (*CHANGES, EventKind.TASK_ADDED) if trace.setup is None else CHANGES
+    instants = set(trace.events.time_ns[np.isin(trace.events.kind, kinds)].tolist())
     if trace.setup is not None:
         setup = trace.setup
         planned = [row.time_ns for row in setup.task_changes]
+        planned += [row.time_ns for row in setup.mode_changes if row.removed or row.added]
         planned += [row.time_ns for row in setup.extra_arrivals]
         planned += [row.time_ns for row in setup.route_changes]
         instants |= {time_ns for time_ns in planned if time_ns <= trace.horizon_ns}
@@ -108,6 +110,9 @@ def _ends_ns(trace: Trace, setup: Setup) -> Int64s:
     """When every job was gone, int64[n_jobs]; after the horizon for those that were still there."""
     jobs, events = trace.jobs, trace.events
     ends_ns = np.where(jobs.finish_ns >= 0, jobs.finish_ns, trace.horizon_ns + 1)
+    # What completes under LET is published at the deadline.
+    let = np.array([row.let for row in setup.tasks], np.bool_)
+    ends_ns = np.where(let[jobs.task] & (jobs.finish_ns >= 0), np.maximum(ends_ns, jobs.deadline_ns), ends_ns)
     gone = np.isin(events.kind, (EventKind.SKIP, EventKind.ABORT)) & (events.job >= 0)
     ends_ns[events.job[gone]] = events.time_ns[gone]
     ends_ns[jobs.status == JobStatus.SUPPRESSED] = jobs.arrival_ns[jobs.status == JobStatus.SUPPRESSED]
