@@ -15,6 +15,7 @@ from host_children import running, without_privileges
 from rt_sched.runtime.host.child import fork, in_child
 from rt_sched.runtime.host.mutex import MUTEX_BYTES, Acquired, Protocol, SharedMutex
 from rt_sched.runtime.host.observed import observe
+from rt_sched.runtime.host.processes import demote
 from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.units import NS_PER_MS
@@ -264,4 +265,40 @@ def test_a_holder_inherits_and_is_seen_to(page):
             assert seen.scheduling == Scheduling.other()
     os.close(reader)
     os.close(writer)
+    mutex.detach()
+
+
+@pytest.mark.usefixtures("fifo")
+def test_a_holder_that_is_demoted_keeps_what_it_inherits_until_it_releases(page):
+    """Or taking a runaway off its class would leave who waits for it behind everything else."""
+
+    def low():
+        set_scheduling(Scheduling.fifo(10))
+        with mutex.held():
+            os.write(writer, b"!")
+            os.read(go, 1)
+        os.write(writer, b"?")
+        signal.pause()
+
+    def urgent():
+        set_scheduling(Scheduling.fifo(30))
+        mutex.acquire()
+
+    mutex = SharedMutex.create(page)
+    reader, writer = os.pipe()
+    go, let_go = os.pipe()
+    with running(low) as pid:
+        assert os.read(reader, 1) == b"!"
+        with running(urgent):
+            end = time.monotonic() + 10
+            while not observe(pid).threads[0].inherits:
+                assert time.monotonic() < end
+            assert demote(pid) == 1
+            seen = observe(pid).threads[0]
+            assert (seen.scheduling, seen.inherits) == (Scheduling.other(), True)
+            os.write(let_go, b"!")
+            assert os.read(reader, 1) == b"?"
+            assert not observe(pid).threads[0].inherits
+    for descriptor in (reader, writer, go, let_go):
+        os.close(descriptor)
     mutex.detach()
