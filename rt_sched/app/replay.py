@@ -146,7 +146,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         trace = simulation.trace()
         trace_check = check_document(trace)
         chains = judged_chains(system, plan, trace, faults, recorded, watch.refused_rows, detection.plan_changes)
-        takeovers = takeover_runs(system, plan, trace, detection, recorded, watch.refused_rows)
+        takeovers = takeover_runs(system, plan, trace, detection, faults, recorded, watch.refused_rows)
         bounds = run_bounds(system, plan, trace, chains, watch.refused_rows, takeovers)
         summary = make_summary(
             system=as_placed(system, plan),

@@ -54,5 +54,6 @@ def beside(case: Case, run: int, trace: Trace) -> tuple[Sequence[JudgedChain], R
     detection = case.detection(run)
     chains = judged_chains(case.system, case.plan, trace, case.faults, sensors, (), detection.plan_changes)
     came = [one for one in detection.decisions if (one.in_force_ns or one.noticed_ns) < trace.horizon_ns]
-    takeovers = takeover_runs(case.system, case.plan, trace, replace(detection, decisions=tuple(came)), sensors, ())
+    seen = replace(detection, decisions=tuple(came))
+    takeovers = takeover_runs(case.system, case.plan, trace, seen, case.faults, sensors)
     return chains, run_bounds(case.system, case.plan, trace, chains, (), takeovers)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rt_sched.model import Plan, System, Takeover
+from rt_sched.model import Fault, Plan, System, Takeover
 from rt_sched.runtime.detection import Decision, Detection
 from rt_sched.runtime.recovery import published_rows, recovered_ns
 from rt_sched.trace.chains import measure_chain
 from rt_sched.trace.records import Bools, Trace
-from rt_sched.units import format_ms
+from rt_sched.units import MAX_TIME_NS, format_ms
 
 if TYPE_CHECKING:
     from rt_sched.analysis.faults.takeovers import TakeoverResult
@@ -40,7 +40,8 @@ class TakeoverRun:
     """A takeover that came into force. `paths`: what it restores. `noticed_bound_ns`: from the loss to the switch.
 
     `analysed`: whether the analysis covers it, which is about one that follows the nominal placement; `reason`: why
-    not. `exceeded`: responses over their bounds under it.
+    not. `alone_until_ns`: when something else is lost, which the analysis knows nothing of, or the takeover ends.
+    `exceeded`: responses, and times of chains, over their bounds under it.
     """
 
     decision: Decision
@@ -48,6 +49,7 @@ class TakeoverRun:
     noticed_bound_ns: int | None
     analysed: bool
     reason: str
+    alone_until_ns: int = MAX_TIME_NS
     exceeded: tuple[Exceeded, ...] = ()
 
     @property
@@ -72,13 +74,14 @@ def takeover_runs(
     plan: Plan,
     trace: Trace,
     detection: Detection,
+    faults: Sequence[Fault],
     recorded: Collection[str],
     silent: Sequence[int] = (),
 ) -> tuple[TakeoverRun, ...]:
     """Every takeover that came into force in a run, in order.
 
-    `recorded`: sensors that the recording holds; paths of others are left out. `silent`: rows of jobs that published
-    nothing.
+    `faults`: of the run. `recorded`: sensors that the recording holds; paths of others are left out. `silent`: rows
+    of jobs that published nothing.
     """
     made = [
         (one, one.takeover, one.in_force_ns)
@@ -112,10 +115,11 @@ def takeover_runs(
             for one in found.recoveries
             if one.origin not in missing
         )
-        reason = _not_covered(system, trace, decision)
-        exceeded = () if reason else _exceeded(trace, found, switch_ns, until_ns, useful)
+        alone_ns = min(until_ns, _alone_until_ns(decision, faults, switch_ns))
+        reason = _not_covered(system, trace, decision, alone_ns)
+        exceeded = () if reason else _exceeded(trace, found, switch_ns, until_ns, alone_ns, useful)
         noticed_ns = found.detection.value_ns + found.decision_ns
-        runs.append(TakeoverRun(decision, paths, noticed_ns, not reason, reason, exceeded))
+        runs.append(TakeoverRun(decision, paths, noticed_ns, not reason, reason, alone_ns, exceeded))
     return tuple(runs)
 
 
@@ -124,7 +128,16 @@ def _tasks_of(trace: Trace, path: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for name in path if name in trace.task_names))
 
 
-def _not_covered(system: System, trace: Trace, decision: Decision) -> str:
+def _alone_until_ns(decision: Decision, faults: Sequence[Fault], switch_ns: int) -> int:
+    """When the first other thing is lost; those that are back when the takeover comes into force do not count."""
+    others = [one for one in faults if str(one) not in decision.losses]
+    lasting = [one.time_ns for one in others if one.until_ns is None or one.until_ns > switch_ns]
+    return min(lasting, default=MAX_TIME_NS)
+
+
+def _not_covered(system: System, trace: Trace, decision: Decision, alone_ns: int) -> str:
+    if alone_ns <= (decision.in_force_ns or 0):
+        return "something else was lost as well"
     if decision.before is not None and not _only_weighs(decision.before):
         return "another takeover was in force"
     if trace.setup is not None and (trace.setup.mode_changes and len(system.modes) > 1):
@@ -173,7 +186,7 @@ class Judged:
 
 
 def _exceeded(
-    trace: Trace, found: TakeoverResult, switch_ns: int, until_ns: int, useful: Bools
+    trace: Trace, found: TakeoverResult, switch_ns: int, until_ns: int, alone_ns: int, useful: Bools
 ) -> tuple[Exceeded, ...]:
     """Jobs that end under a takeover and are over both the bound of the switch and that of what follows it; and what
     chains read and put out under it, over the bounds that hold from the switch on.
@@ -187,13 +200,13 @@ def _exceeded(
         if one.bound is not None and one.across is not None
     }
     measured = {
-        one.chain: measure_chain(trace, one.path, useful, until_ns, switch_ns)
+        one.chain: measure_chain(trace, one.path, useful, alone_ns, switch_ns)
         for one in found.chains_across
         if one.path[0] in trace.sensor_names or one.path[0] in trace.task_names
     }
     return (
         *exceeded_in(trace, Span(switch_ns, until_ns, found.mode, found.mode), values_ns),
-        *exceeded_chains(found.chains_across, measured, until_ns),
+        *exceeded_chains(found.chains_across, measured, alone_ns),
     )
 
 
@@ -213,7 +226,7 @@ def path_rows(run: TakeoverRun, fault_ns: int) -> list[dict[str, Any]]:
 
 
 def late_recoveries(run: TakeoverRun) -> list[Exceeded]:
-    """Paths that recovered later after the switch than their bounds allow."""
+    """Paths that recovered later after the switch than their bounds allow, with nothing else lost by then."""
     from rt_sched.analysis.measured.observed import Exceeded
 
     switch_ns = run.decision.in_force_ns or 0
@@ -221,7 +234,7 @@ def late_recoveries(run: TakeoverRun) -> list[Exceeded]:
         Exceeded(one.origin, "recovery", 0, one.recovered_ns, one.recovered_ns - switch_ns, one.bound_ns)
         for one in run.paths
         if run.analysed and one.recovered_ns is not None and one.bound_ns is not None
-        if one.recovered_ns - switch_ns > one.bound_ns
+        if one.recovered_ns - switch_ns > one.bound_ns and switch_ns + one.bound_ns < run.alone_until_ns
     ]
 
 

@@ -45,7 +45,7 @@ def run(system: System, plan: Plan, *faults: Fault, seed: int = 0):
     simulation = Simulation(given)
     simulation.run()
     trace = simulation.trace()
-    return trace, detection, takeover_runs(system, plan, trace, detection, CAMERAS)
+    return trace, detection, takeover_runs(system, plan, trace, detection, faults, CAMERAS)
 
 
 def commands(*rows: tuple[int, bool]) -> list[tuple[int, ArbiterDecision]]:
