@@ -98,7 +98,7 @@ def _spread(one: Row, end: int) -> Markup:
     parts = [
         svg.element("line", x1="0", x2="100%", y1=21.5, y2=21.5, class_="row"),
         svg.element("line", x1=svg.at(least), x2=svg.at(largest), y1=12, y2=12, class_="response"),
-        svg.bar(middle, most, 6, 12, "piece part-reaction", "from the median to the 99th percentile"),
+        svg.bar(middle, most, 6, 12, "piece part-reaction", "from the median on"),
         svg.vertical(middle, 3, 21, "quantile"),
     ]
     if one["recovery_bound_ns"] is not None:

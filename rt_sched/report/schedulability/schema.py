@@ -114,7 +114,7 @@ _ROWS = {
     "worst_fault": "fault:text mode:text path:text? detection_ns:ns reaction_ns:ns recovered_ns:ns limit_ns:ns "
     "margin_ns:ns parts:[fault_part]",
     "fault_part": "kind:text by:text? value_ns:ns",
-    "instants": "file:text sha256:text commit:text? made:text? losses:[loss_at_instants]",
+    "instants": "file:text sha256:text commit:text? made:text? upper_quantile:text losses:[loss_at_instants]",
     "loss_at_instants": "fault:text loss:text instants:int detected_ns:spread? recovered_ns:spread? over_bound:int "
     "not_recovered:int detection_bound_ns:ns? recovery_bound_ns:ns? limit_ns:ns?",
     "spread": "min_ns:ns p50_ns:ns p99_ns:ns max_ns:ns",

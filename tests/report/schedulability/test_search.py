@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from page_reading import numbers_without_origin
 
 from rt_sched.app.report import ReportRequest, report_document
 from rt_sched.app.report_search import search_section
@@ -83,6 +84,7 @@ def test_every_target_is_told_with_its_share_of_the_bound(reviewed, report_with_
     ]
     page = render_schedulability_report(document)
     assert "cases/detect.yaml" in page
+    assert numbers_without_origin(document) == []
     assert document["verdict"] == reviewed["verdict"] == "schedulable"
 
 

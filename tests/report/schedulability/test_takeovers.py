@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "planner" / "failover"))
 from failover_rigs import RIG
+from page_reading import numbers_without_origin
 
 from rt_sched.app.report import ReportRequest, report_document
 from rt_sched.app.report_instants import instants_section
@@ -112,6 +113,7 @@ def test_recoveries_at_many_instants_stand_beside_their_bounds(planned, tmp_path
     page = render_schedulability_report(document)
     assert page.count('class="chart spread"') == len(losses)
     assert "Recoveries from device:b" in page
+    assert numbers_without_origin(document) == []
 
 
 @pytest.mark.parametrize(
