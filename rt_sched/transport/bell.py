@@ -13,7 +13,7 @@ from rt_sched.kernels.ring import bell as kernel
 if TYPE_CHECKING:
     from rt_sched.transport.ring_reader import RingReader
 
-_FOREVER_NS = 1 << 62
+FOREVER_NS = 1 << 62
 
 
 class Bell:
@@ -23,35 +23,42 @@ class Bell:
         ... look whether there is something to do ...
         bell.wait(seen, until_ns)     # nothing that came since `count` is missed
 
-    Not for several threads at once: each makes its own `Bell`.
+    Not for several threads at once: each makes its own `Bell`. `address`: where its count lies in this process.
     """
 
     def __init__(self, address: int) -> None:
-        self._address = address
+        self.address = address
         self._time = np.zeros(2, np.int64)
         self._time_address = self._time.ctypes.data
 
     def ring(self) -> None:
         """Wakes everyone who waits."""
-        kernel.ring_bell(self._address)
+        kernel.ring_bell(self.address)
 
     def count(self) -> int:
         """How often it rang so far, modulo 2^32."""
-        return int(kernel.count(self._address))
+        return int(kernel.count(self.address))
 
     def wait(self, seen: int, until_ns: int | None) -> bool:
         """Sleeps until the count is not `seen`, at most until `until_ns` of CLOCK_MONOTONIC. Whether it is not."""
         if until_ns is None:
-            until_ns = _FOREVER_NS
+            until_ns = FOREVER_NS
         while True:
-            result = kernel.wait(self._address, seen, max(until_ns, 0), self._time_address)
+            result = kernel.wait(self.address, seen, until_ns, self._time_address)
             if result == kernel.CHANGED:
                 return True
-            if result == kernel.LATE:
+            if check_wait(result) == kernel.LATE:
                 return False
-            if result != kernel.SIGNAL:
-                raise OSError(-result, "futex")
-            # The handlers of signals have run by now; one that wants to end the wait has raised.
+
+
+def check_wait(result: int) -> int:
+    """What a kernel's wait answered; OSError where it failed.
+
+    After `SIGNAL` it is to be called again: handlers have run by then, and one that wants to end the wait has raised.
+    """
+    if result < 0:
+        raise OSError(-result, "futex")
+    return result
 
 
 def wait_for_any(readers: Sequence[RingReader], timeout_ns: int | None) -> bool:

@@ -3,43 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from time import monotonic_ns
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rt_sched.errors import DataError
+from rt_sched.kernels.ring import bell as bell_kernel
 from rt_sched.kernels.ring import read as kernel
 from rt_sched.kernels.ring import words
-from rt_sched.transport.bell import Bell, wait_for_any
-from rt_sched.transport.views import SlotView
+from rt_sched.transport.bell import FOREVER_NS, Bell, check_wait
+from rt_sched.transport.views import SlotViews
 
 if TYPE_CHECKING:
     Ending = Callable[["RingReader"], None]
 
 
 class RingMessage:
-    """See `rt_sched.ports.Message`."""
+    """See `rt_sched.ports.Message`. `slot` and `pin`: where it lies, and what keeps it there."""
 
-    __slots__ = ("_pin", "_reader", "_view", "data", "epoch", "lost", "published_ns", "sequence", "stamp_ns", "tag")
+    __slots__ = ("_reader", "data", "epoch", "lost", "pin", "published_ns", "sequence", "slot", "stamp_ns", "tag")
 
     def __init__(
         self,
         reader: RingReader,
+        data: memoryview,
+        slot: int,
         pin: int,
-        view: SlotView,
         sequence: int,
-        epoch: int,
         stamp_ns: int,
         published_ns: int,
+        _size: int,
+        epoch: int,
         tag: int,
         lost: int,
     ) -> None:
         self._reader: RingReader | None = reader
-        self._pin = pin
-        self._view = view
-        self.data = view.data
+        self.data = data
+        self.slot = slot
+        self.pin = pin
         self.sequence = sequence
         self.epoch = epoch
         self.stamp_ns = stamp_ns
@@ -49,7 +52,7 @@ class RingMessage:
 
     def release(self) -> None:
         if self._reader is not None:
-            self._reader.let_go(self._pin, self._view)
+            self._reader.let_go(self)
             self._reader = None
 
     def __enter__(self) -> RingMessage:
@@ -71,56 +74,64 @@ class RingReader:
         self._name = name
         self._ring = ring
         self._reader = reader
-        self._slots = slots
-        self._stride = stride
+        self._views = SlotViews(slots, stride)
         self._ending: Ending | None = ending
         self._held: dict[int, RingMessage] = {}
-        self._abandoned = int(kernel.claim(reader))
+        self._time = np.zeros(2, np.int64)
+        self._time_address = self._time.ctypes.data
+        self._abandoned: int = kernel.claim(reader)
 
     @property
     def abandoned(self) -> int:
         return self._abandoned
 
     def unread(self) -> int:
-        return int(kernel.unread(self._reader))
+        count: int = kernel.unread(self._reader)
+        return count
 
     def wait(self, timeout_ns: int | None) -> bool:
-        return wait_for_any((self,), timeout_ns)
+        until_ns = FOREVER_NS if timeout_ns is None else monotonic_ns() + timeout_ns
+        while True:
+            result = kernel.wait(self._reader, self.bell.address, until_ns, self._time_address)
+            if result == bell_kernel.CHANGED:
+                return True
+            if check_wait(result) == bell_kernel.LATE:
+                return False
 
     def take(self) -> RingMessage | None:
         if self._ending is None:
             raise DataError(f"{self._name}: it was closed, or is the parent process's")
-        slot, pin, sequence, stamp_ns, published_ns, size, epoch, tag, lost = kernel.take(self._ring, self._reader)
+        facts = kernel.take(self._ring, self._reader)
+        slot = facts[0]
+        if slot >= 0:
+            message = self._held[facts[1]] = RingMessage(self, self._views.give(slot, facts[5]), *facts)
+            return message
         if slot == words.NOTHING:
             return None
-        if slot == words.NO_PIN_LEFT:
-            raise DataError(f"{self._name}: {len(self._held)} messages are in hand, as many as it holds; release one")
-        view = SlotView(self._slots[slot * self._stride : slot * self._stride + size])
-        message = RingMessage(self, pin, view, sequence, epoch, stamp_ns, published_ns, tag, lost)
-        self._held[pin] = message
-        return message
+        raise DataError(f"{self._name}: {len(self._held)} messages are in hand, as many as it holds; release one")
 
-    def disown(self) -> None:
-        """In a child: the end stays its parent's."""
-        self._ending = None
-        for message in list(self._held.values()):
-            with suppress(BufferError):  # an array of the child refers to it
-                message.release()
-        del self._slots
-
-    def let_go(self, pin: int, view: SlotView) -> None:
+    def let_go(self, message: RingMessage) -> None:
         """What `RingMessage.release` does."""
-        if not view.end():
+        if not self._views.end(message.slot, message.data):
             raise BufferError(f"{self._name}: an array still refers to a message that is let go; copy what has to stay")
-        del self._held[pin]
+        del self._held[message.pin]
         if self._ending is not None:
-            kernel.release(self._reader, pin)
+            kernel.release(self._reader, message.pin)
 
     def close(self) -> None:
+        """BufferError while an array refers to a message in hand."""
         if self._ending is None:
             return
         for message in list(self._held.values()):
             message.release()
-        del self._slots
-        ending, self._ending = self._ending, None
+        ending = self._ending
+        self.disown()
         ending(self)
+
+    def disown(self) -> None:
+        """The end is no longer this process's, or, in a child, never was. Views of messages may still be around."""
+        self._ending = None
+        for message in self._held.values():
+            self._views.end(message.slot, message.data)
+        self._held.clear()
+        del self._views

@@ -36,6 +36,7 @@ def warm_up() -> None:
     write.publish(ring, write.loan(ring), 0, 0, 0, 0)
     read.claim(reader)
     read.unread(reader)
+    read.wait(reader, ring + toller, 0, ring + toller + 16)
     read.release(reader, read.take(ring, reader)[1])
     bell.ring_bell(ring + toller)
     bell.wait(ring + toller, bell.count(ring + toller), 0, ring + toller + 16)

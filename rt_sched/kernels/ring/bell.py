@@ -41,6 +41,24 @@ def toll(bell):
     _syscall(_FUTEX, bell, _WAKE, _EVERYONE, 0, 0, 0)
 
 
+@part
+def sleep(bell, seen, until_ns, time):
+    """`wait`, for operations that look for themselves why they wait."""
+    until_ns = max(until_ns, 0)
+    store(time, until_ns // _SECOND)
+    store(time + 8, until_ns % _SECOND)
+    while load_half(bell) == seen:
+        if _syscall(_FUTEX, bell, _WAIT_UNTIL, seen, time, 0, _ANY_BIT) == -1:
+            error = load_half(_errno())
+            if error == _TIMED_OUT:
+                return LATE
+            if error == _INTERRUPTED:
+                return SIGNAL
+            if error != _CHANGED_BEFORE:
+                return -error
+    return CHANGED
+
+
 def _operations(sources):
     """`ring_bell`, `count` and `wait`, compiled for these sources."""
 
@@ -63,18 +81,7 @@ def _operations(sources):
         `time`: address of 16 bytes that only the caller uses. Any other failure: its error number, negative.
         """
         _ = sources
-        store(time, until_ns // _SECOND)
-        store(time + 8, until_ns % _SECOND)
-        while load_half(bell) == seen:
-            if _syscall(_FUTEX, bell, _WAIT_UNTIL, seen, time, 0, _ANY_BIT) == -1:
-                error = load_half(_errno())
-                if error == _TIMED_OUT:
-                    return LATE
-                if error == _INTERRUPTED:
-                    return SIGNAL
-                if error != _CHANGED_BEFORE:
-                    return -error
-        return CHANGED
+        return sleep(bell, seen, until_ns, time)
 
     return ring_bell, count, wait
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rt_sched.kernels.ring.atomics import fence, load, store
-from rt_sched.kernels.ring.compiled import operation, part, sources_digest
+from rt_sched.kernels.ring.atomics import fence, load, load_half, store
+from rt_sched.kernels.ring.bell import CHANGED, sleep
+from rt_sched.kernels.ring.compiled import operation, part, sources_digest, waiting
 from rt_sched.kernels.ring.words import (
     DEPTH,
     HEADER,
@@ -30,12 +31,18 @@ from rt_sched.kernels.ring.words import (
 
 
 @part
+def _unread(reader):
+    position = load(reader + POSITION + (load(reader + TAKEN) & 1) * WORD)
+    return min(load(reader + PUSHED) - position, load(reader + DEPTH))
+
+
+@part
 def _none(why):
     return why, 0, 0, 0, 0, 0, 0, 0, 0
 
 
 def _operations(sources):
-    """`claim`, `unread`, `take` and `release`, compiled for these sources."""
+    """`claim`, `unread`, `wait`, `take` and `release`, compiled for these sources."""
 
     @operation
     def claim(reader):
@@ -54,8 +61,19 @@ def _operations(sources):
     def unread(reader):
         """How many messages wait: those of the list behind which the reader is not yet."""
         _ = sources
-        position = load(reader + POSITION + (load(reader + TAKEN) & 1) * WORD)
-        return min(load(reader + PUSHED) - position, load(reader + DEPTH))
+        return _unread(reader)
+
+    @waiting
+    def wait(reader, bell, until_ns, time):
+        """Sleeps until a message waits: `CHANGED`; or as long as `bell.wait` with these arguments does."""
+        _ = sources
+        result = CHANGED
+        while result == CHANGED:
+            seen = load_half(bell)
+            if _unread(reader) > 0:
+                return CHANGED
+            result = sleep(bell, seen, until_ns, time)
+        return result
 
     @operation
     def take(ring, reader):
@@ -109,7 +127,7 @@ def _operations(sources):
         _ = sources
         store(reader + PINNED + pin * WORD, 0)
 
-    return claim, unread, take, release
+    return claim, unread, wait, take, release
 
 
-claim, unread, take, release = _operations(sources_digest())
+claim, unread, wait, take, release = _operations(sources_digest())

@@ -165,13 +165,13 @@ def _operations(sources):
         while at:
             _offer(ring + at, commit)
             at = load(ring + at + NEXT_READER)
-        for place in range(load(ring + LOANS)):
-            if load(ring + LOANED + place * WORD) == slot + 1:
-                store(ring + LOANED + place * WORD, 0)
         at = load(ring + FIRST_READER)
         while at:
             toll(ring + load(ring + at + BELL))
             at = load(ring + at + NEXT_READER)
+        for place in range(load(ring + LOANS)):
+            if load(ring + LOANED + place * WORD) == slot + 1:
+                store(ring + LOANED + place * WORD, 0)
         return sequence
 
     return resume, loan, give_back, publish
