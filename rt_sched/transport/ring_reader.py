@@ -21,34 +21,38 @@ if TYPE_CHECKING:
 
 
 class RingMessage:
-    """See `rt_sched.ports.Message`. `slot` and `pin`: where it lies, and what keeps it there."""
+    """See `rt_sched.ports.Message`. `facts`: what `kernel.take` said of it."""
 
-    __slots__ = ("_reader", "data", "epoch", "lost", "pin", "published_ns", "sequence", "slot", "stamp_ns", "tag")
+    __slots__ = ("_reader", "data", "facts")
 
-    def __init__(
-        self,
-        reader: RingReader,
-        data: memoryview,
-        slot: int,
-        pin: int,
-        sequence: int,
-        stamp_ns: int,
-        published_ns: int,
-        _size: int,
-        epoch: int,
-        tag: int,
-        lost: int,
-    ) -> None:
+    def __init__(self, reader: RingReader, facts: tuple[int, ...], data: memoryview) -> None:
         self._reader: RingReader | None = reader
+        self.facts = facts
         self.data = data
-        self.slot = slot
-        self.pin = pin
-        self.sequence = sequence
-        self.epoch = epoch
-        self.stamp_ns = stamp_ns
-        self.published_ns = published_ns
-        self.tag = tag
-        self.lost = lost
+
+    @property
+    def sequence(self) -> int:
+        return self.facts[2]
+
+    @property
+    def stamp_ns(self) -> int:
+        return self.facts[3]
+
+    @property
+    def published_ns(self) -> int:
+        return self.facts[4]
+
+    @property
+    def epoch(self) -> int:
+        return self.facts[6]
+
+    @property
+    def tag(self) -> int:
+        return self.facts[7]
+
+    @property
+    def lost(self) -> int:
+        return self.facts[8]
 
     def release(self) -> None:
         if self._reader is not None:
@@ -104,7 +108,7 @@ class RingReader:
         facts = kernel.take(self._ring, self._reader)
         slot = facts[0]
         if slot >= 0:
-            message = self._held[facts[1]] = RingMessage(self, self._views.give(slot, facts[5]), *facts)
+            message = self._held[facts[1]] = RingMessage(self, facts, self._views.give(slot, facts[5]))
             return message
         if slot == words.NOTHING:
             return None
@@ -112,11 +116,12 @@ class RingReader:
 
     def let_go(self, message: RingMessage) -> None:
         """What `RingMessage.release` does."""
-        if not self._views.end(message.slot, message.data):
+        slot, pin = message.facts[:2]
+        if not self._views.end(slot, message.data):
             raise BufferError(f"{self._name}: an array still refers to a message that is let go; copy what has to stay")
-        del self._held[message.pin]
+        del self._held[pin]
         if self._ending is not None:
-            kernel.release(self._reader, message.pin)
+            kernel.release(self._reader, pin)
 
     def close(self) -> None:
         """BufferError while an array refers to a message in hand."""
@@ -132,6 +137,6 @@ class RingReader:
         """The end is no longer this process's, or, in a child, never was. Views of messages may still be around."""
         self._ending = None
         for message in self._held.values():
-            self._views.end(message.slot, message.data)
+            self._views.end(message.facts[0], message.data)
         self._held.clear()
         del self._views
