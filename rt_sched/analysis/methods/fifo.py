@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rt_sched.analysis.loads.load import ProcessorLoad
 from rt_sched.analysis.methods.method import (
     BOUNDED_BLOCKING,
@@ -29,10 +31,23 @@ def _respond(load: ProcessorLoad) -> list[Found]:
         return [Found(None, "the processor is asked for more than it has", unbounded=True) for _ in load.tasks]
     timings = [Timing(row.task.cost_ns, row.stream.period_ns, row.task.deadline_ns, row.jitter_ns) for row in rows]
     worst = fifo_worst_cases(timings, [row.stream.jitter_ns for row in rows])
+    ends_ns = _ends_ns(rows, timings)
     found: dict[int, Found] = {}
     for row, (release_ns, done_ns) in zip(rows, worst, strict=True):
-        found[row.place] = worse(found.get(row.place), Found(_bound(rows, row, release_ns, done_ns)))
+        one = Found(_bound(rows, row, release_ns, done_ns), ends_ns=ends_ns.get(row.place))
+        found[row.place] = worse(found.get(row.place), one)
     return [found[place] for place in range(len(load.tasks))]
+
+
+def _ends_ns(rows: Sequence[Row], timings: Sequence[Timing]) -> dict[int, tuple[int, int]]:
+    """Ends from the earliest arrivals on, by place: as if those were the arrivals, and all jitter came after them."""
+    if not any(row.stream.jitter_ns for row in rows):
+        return {}
+    return {
+        row.place: (row.task.bcet_ns, done_ns - release_ns + row.jitter_ns)
+        for row, (release_ns, done_ns) in zip(rows, fifo_worst_cases(timings), strict=True)
+        if len(row.task.streams) == 1
+    }
 
 
 def _bound(rows: list[Row], mine: Row, release_ns: int, done_ns: int) -> Bound:
