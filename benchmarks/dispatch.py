@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from rt_sched.runtime.host.child import fork, in_child
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset
 from rt_sched.runtime.host.measure import quantile, wake_up_lateness_ns
 from rt_sched.runtime.host.memory import lock_memory
+from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import Scheduling, scheduled, set_scheduling
 from rt_sched.runtime.host.sleeping import now_ns, set_timer_slack_ns, sleep_until_ns
 from rt_sched.runtime.host.tiers import Tier, available_tiers
@@ -123,7 +124,7 @@ def of_tier(tier: Tier, loop: Loop, releases: int) -> list[int]:
     """Lateness in a child process that is of the tier, on the last core."""
 
     def measured() -> list[int]:
-        lock_memory()
+        _lock_memory_if_allowed()
         set_timer_slack_ns(1)
         core = max(allowed_cores())
         if tier is not Tier.DEADLINE:
@@ -136,11 +137,16 @@ def of_tier(tier: Tier, loop: Loop, releases: int) -> list[int]:
     return in_child(measured, limit_s=60 + releases / 100)
 
 
+def _lock_memory_if_allowed() -> None:
+    with suppress(Refused):
+        lock_memory()
+
+
 def edf_by_priorities(releases: int) -> list[int]:
     """From the release to the start of the job that is released, where priorities follow the deadlines."""
 
     def dispatch() -> list[int]:
-        lock_memory()
+        _lock_memory_if_allowed()
         pin({max(allowed_cores())})
         answers, answer = os.pipe()
         workers, bells = [], []

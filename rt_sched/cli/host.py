@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from rt_sched.cli.shared import EXIT_OK, EXIT_UNKNOWN, Json, app, console, print_json
+from rt_sched.errors import DeploymentError
 
 
 @app.command()
@@ -18,6 +20,10 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Examine this machine: which tiers of the paced runtime it allows, what stands in the way, how to mend it."""
+    if sys.platform != "linux":
+        raise DeploymentError(
+            f"the paced runtime needs Linux, and this is {sys.platform}; replay in lockstep runs here"
+        )
     from rt_sched.app.doctor.examine import examine
     from rt_sched.runtime.host.tiers import Tier
 

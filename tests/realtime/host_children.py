@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from rt_sched.runtime.host.child import fork, in_child
+from rt_sched.runtime.host.privileges import capabilities
 
 T = TypeVar("T")
 
@@ -21,7 +22,7 @@ def without_privileges(work: Callable[[], T]) -> T:
     """What `work` does in a process without capabilities; the result, or its exception."""
 
     def dropped() -> T:
-        if os.geteuid() == 0:
+        if capabilities():
             os.setgroups([])
             os.setresgid(NOBODY, NOBODY, NOBODY)
             os.setresuid(NOBODY, NOBODY, NOBODY)

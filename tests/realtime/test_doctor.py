@@ -11,6 +11,8 @@ from host_children import without_privileges
 
 from rt_sched.app.doctor.examine import examine
 from rt_sched.app.doctor.names import name_findings
+from rt_sched.cli import host
+from rt_sched.errors import DeploymentError
 from rt_sched.runtime.host.privileges import capabilities
 from rt_sched.runtime.host.tiers import Tier
 
@@ -66,6 +68,12 @@ def test_a_tier_that_is_missing_ends_with_three():
     if "CAP_SYS_NICE" in capabilities():
         rights = {row["name"]: row for row in without["findings"] if row["area"] == "rights"}
         assert rights["reservations"]["mend"]
+
+
+def test_a_system_without_these_means_is_told_so(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(DeploymentError, match="needs Linux, and this is darwin"):
+        host.doctor()
 
 
 def test_a_tier_that_does_not_exist():

@@ -13,7 +13,7 @@ from rt_sched.errors import DeploymentError
 from rt_sched.runtime.host.affinity import allowed_cores, pin
 from rt_sched.runtime.host.child import fork, in_child
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset
-from rt_sched.runtime.host.measure import cpu_timer_lateness_ns, quantile, tick_ns, wake_up_lateness_ns
+from rt_sched.runtime.host.measure import coarse_steps_ns, cpu_timer_lateness_ns, quantile, tick_ns, wake_up_lateness_ns
 from rt_sched.runtime.host.memory import lock_memory
 from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import Scheduling, scheduled, set_scheduling
@@ -25,6 +25,7 @@ PERIOD_NS = NS_PER_MS
 _AREA = "measured"
 _TIMER_BUDGET_NS, _TIMER_SIGNAL = 5 * NS_PER_MS, signal.SIGRTMIN + 7
 _PATIENCE_NS = 5 * NS_PER_S
+_TICKS, _TICKS_LIMIT_NS = 9, NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,15 @@ def histogram(lateness_ns: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(classes)
 
 
-def tick_finding() -> Finding:
-    """The length of a tick, which is how coarse budgets are."""
+def tick_finding(*, in_fifo: bool) -> Finding:
+    """The length of a tick, which is how coarse budgets are: as the kernel tells it, and as it is seen."""
     tick = tick_ns()
+    seen = in_child(lambda: _ticks(in_fifo=in_fifo))
     costs = f"budgets are kept to {tick / NS_PER_MS:g} ms"
     severity = Severity.OK if tick <= NS_PER_MS else Severity.NOTE
     found = f"{tick / NS_PER_MS:g} ms ({NS_PER_S / tick:g} Hz)"
+    if seen:
+        found += f", seen {quantile(seen, 0.5) / NS_PER_MS:.2f} ms apart"
     return Finding(_AREA, "tick", severity, found, costs, "" if severity is Severity.OK else "a kernel with HZ=1000")
 
 
@@ -90,6 +94,12 @@ def cpu_timer_finding(times: int, *, in_fifo: bool) -> tuple[Finding, tuple[int,
         ), lateness
     costs = "a runaway is noticed later than a tick after its budget"
     return Finding(_AREA, "CPU timers", Severity.WARNING, found, costs, "a quiet machine, not a virtual one"), lateness
+
+
+def _ticks(*, in_fifo: bool) -> list[int]:
+    if in_fifo:
+        set_scheduling(Scheduling.fifo(HIGHEST_PRIORITY))
+    return coarse_steps_ns(_TICKS, _TICKS_LIMIT_NS)
 
 
 def _measured(tier: Tier, count: int) -> list[int]:
