@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import count
 from typing import Any
@@ -87,6 +87,27 @@ class StoredImage(EncodedImage):
     number: int = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadyImage(EncodedImage):
+    """A frame that carries its pixels: `ready` holds uint8[height, width, 3] in bgr by reduction."""
+
+    ready: tuple[tuple[int, npt.NDArray[np.uint8]], ...] = ()
+
+
+def decoded_with_pixels(decoded: Any, needs: Sequence[PixelsNeeded]) -> Any:
+    """A decoded message; a camera frame with the pixels that its readers need, where they can be had.
+
+    For runs in which another process reads them than decodes them.
+    """
+    if not needs or not isinstance(decoded, EncodedImage):
+        return decoded
+    try:
+        ready = tuple((factor, bgr) for factor, _, bgr in _all_pixels(decoded, needs))
+    except DataError:
+        return decoded
+    return ReadyImage(**_as_recorded(decoded), ready=ready)
+
+
 class DecodeAhead:
     """Decodes recorded messages as `decode` does, and the pixels of camera frames for their readers with them.
 
@@ -113,22 +134,34 @@ class DecodeAhead:
             return decoded
         number = next(self._numbers)
         try:
-            height, width = recorded_size(decoded)
-            wanted = [needed(height, width) for needed in needs]
-            factors = [_factor(decoded, height, width, least) for least in wanted]
-            for factor in sorted(set(factors)):
-                pixels = decode_bgr(decoded, at_least=wanted[factors.index(factor)])
-                self.store.add((number, factor), pixels.bgr, factors.count(factor))
+            for factor, readers, bgr in _all_pixels(decoded, needs):
+                self.store.add((number, factor), bgr, readers)
         except DataError:
             return decoded
-        values = {field.name: getattr(decoded, field.name) for field in fields(EncodedImage)}
-        return StoredImage(**values, store=self.store, number=number)
+        return StoredImage(**_as_recorded(decoded), store=self.store, number=number)
+
+
+def _all_pixels(image: EncodedImage, needs: Sequence[PixelsNeeded]) -> Iterator[tuple[int, int, npt.NDArray[np.uint8]]]:
+    """Each reduction that readers need, how many of them need it, and its pixels; raises DataError."""
+    height, width = recorded_size(image)
+    wanted = [needed(height, width) for needed in needs]
+    factors = [_factor(image, height, width, least) for least in wanted]
+    for factor in sorted(set(factors)):
+        yield factor, factors.count(factor), decode_bgr(image, at_least=wanted[factors.index(factor)]).bgr
+
+
+def _as_recorded(image: EncodedImage) -> dict[str, Any]:
+    return {field.name: getattr(image, field.name) for field in fields(EncodedImage)}
 
 
 def frame_pixels(image: EncodedImage, needed: PixelsNeeded) -> CameraImage:
     """The frame with the pixels that a reader needs, as `decode_bgr` gives them; raises DataError."""
     height, width = recorded_size(image)
     least = needed(height, width)
+    if isinstance(image, ReadyImage):
+        found = dict(image.ready).get(_factor(image, height, width, least))
+        if found is not None:
+            return CameraImage(image.capture_time_ns, image.frame_id, found, height, width)
     if isinstance(image, StoredImage) and image.store is not None:
         bgr = image.store.take((image.number, _factor(image, height, width, least)))
         if bgr is not None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,39 +14,35 @@ from rt_sched import kernels
 from rt_sched.app.bounds import run_bounds
 from rt_sched.app.check_trace import check_document
 from rt_sched.app.fault_args import check_fault_times, parse_faults
-from rt_sched.app.judged_chains import JudgedChain, judged_chains
+from rt_sched.app.judged_chains import judged_chains
+from rt_sched.app.log_inputs import horizon_of, map_topics, pixels_needed, sensor_poses
 from rt_sched.app.manifest import make_manifest
 from rt_sched.app.plan_files import plan_for
-from rt_sched.app.replay_frames import annotated_frames
 from rt_sched.app.replay_watch import ReplayWatch
+from rt_sched.app.run_documents import published_messages, write_documents
 from rt_sched.app.run_folder import RunFolder
 from rt_sched.app.shipped import resolve
 from rt_sched.app.stages import ImportedStages
 from rt_sched.app.summary import make_summary
 from rt_sched.app.systems import stage_context, system_for
 from rt_sched.app.takeover_runs import takeover_runs
-from rt_sched.errors import DataError, DeploymentError
-from rt_sched.lowering import Role, input_role, lower
+from rt_sched.lowering import lower
 from rt_sched.lowering.routes import as_placed
 from rt_sched.messages import EncodedImage
-from rt_sched.model import Fault, System, Task
-from rt_sched.ports import Recording, Stage, TopicKind
+from rt_sched.model import System, Task
+from rt_sched.ports import Recording, Stage
 from rt_sched.record.mcap_writer import OutputRecorder
-from rt_sched.record.perfetto import Mark, write_perfetto
-from rt_sched.record.trace_file import TRACE_FILE, save_trace
-from rt_sched.report.run_data import ChainResult, RunReport
-from rt_sched.report.run_report import render_run_report
 from rt_sched.runtime.dataflow import Dataflow
 from rt_sched.runtime.detection import detect
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.lives import Lives, lives_of
 from rt_sched.runtime.lockstep import execute
-from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs, StageGraph, samples_read
+from rt_sched.runtime.stage_graph import FinishedJob, StageGraph, samples_read
 from rt_sched.runtime.timeline import Timeline, build_timeline
 from rt_sched.sim import Simulation
-from rt_sched.trace.records import Trace, schedule_sha256
-from sensors.decode_ahead import DecodeAhead, PixelsNeeded
-from sensors.mapping import SensorPattern, TopicMapping, match_topics
+from rt_sched.trace.records import schedule_sha256
+from sensors.decode_ahead import DecodeAhead
+from sensors.mapping import TopicMapping
 from sensors.recording import open_recording
 
 
@@ -97,11 +91,11 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         stages_known = ImportedStages()
         system, system_path = system_for(request.system, recording, stages_known)
         faults = parse_faults(request.faults, system)
-        mapping = _map_topics(system, recording)
+        mapping = map_topics(system, recording)
         plan, plan_note = plan_for(system, request.plan, request.policy)
         folder = stack.enter_context(run).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
-        horizon_ns = _horizon_ns(system, timeline)
+        horizon_ns = horizon_of(system, timeline)
         check_fault_times(faults, horizon_ns)
         progress.step("starting the stages")
         recorded = mapping.sensor_to_topic.keys()
@@ -122,7 +116,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         watch = ReplayWatch(system, timeline.samples)
         # A recording that counts from 0 may have been captured before that, where the file format has no times.
         recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=max(timeline.origin_ns, 0)))
-        if poses := _sensor_poses(system, recording, mapping):
+        if poses := sensor_poses(system, recording, mapping):
             recorder.add_static_transforms("vehicle", poses)
         threads = request.threads or os.cpu_count() or 1
         progress.step("loading the scheduling kernel")
@@ -178,58 +172,8 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
             outputs_sha256=watch.outputs_sha256,
         )
         recorder.close()
-        _write_folder(folder, system, trace, chains, faults, summary, manifest, watch)
+        write_documents(folder, system, trace, chains, faults, summary, manifest, watch)
     return ReplayResult(run.target, summary, manifest, time.monotonic() - began)
-
-
-def _map_topics(system: System, recording: Recording) -> TopicMapping:
-    patterns = {sensor.name: SensorPattern(TopicKind(sensor.kind.value), sensor.topics) for sensor in system.sensors}
-    mapping = match_topics(recording.topics, patterns)
-    if not mapping.sensor_to_topic:
-        topics = ", ".join(f"{topic.name} ({topic.schema})" for topic in recording.topics) or "none"
-        raise DataError(
-            f"{recording.path}: no topic belongs to a sensor of system {system.name}; topics in the recording: {topics}"
-        )
-    return mapping
-
-
-def _sensor_poses(
-    system: System, recording: Recording, mapping: TopicMapping
-) -> dict[str, tuple[tuple[float, float, float, float], ...]]:
-    """Frame of each sensor whose pose is known, by the name that its first readable message gives it -> pose."""
-    poses = {}
-    for sensor in system.sensors:
-        pose, topic = sensor.calibration.sensor_to_vehicle, mapping.sensor_to_topic.get(sensor.name)
-        if pose is None or topic is None:
-            continue
-        first = next((message for message in recording.messages([topic]) if message.problem is None), None)
-        try:
-            frame = recording.decode(first).frame_id if first else ""
-        except DataError:
-            continue
-        if frame:
-            poses[frame] = pose
-    return poses
-
-
-def _horizon_ns(system: System, timeline: Timeline) -> int:
-    """The end of the run: the last arrival and room for the jobs that follow from it.
-
-    Room is the largest deadline, but no more than three times the longest path of worst-case execution times: clocks
-    go on meanwhile, and what they would do long after the recording says nothing about the drive.
-    """
-    tasks = {task.name: task for task in system.tasks}
-
-    @cache
-    def path_ns(name: str) -> int:
-        if name not in tasks:
-            return 0
-        task = tasks[name]
-        activating = [port for port in task.inputs if input_role(task.activation, port) is not Role.READ]
-        return task.execution.wcet_ns + max((path_ns(port.source) for port in activating), default=0)
-
-    room_ns = min(max(task.deadline_ns for task in system.tasks), 3 * max(map(path_ns, tasks)))
-    return timeline.last_arrival_ns + room_ns + 1
 
 
 @contextmanager
@@ -276,7 +220,7 @@ def _replay(
     task_names = [task.name for task in system.tasks]
     feed = SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline)
     with Dataflow(threads, in_flight=64 * threads) as dataflow:
-        decode = DecodeAhead(recording.decode, _pixels_needed(system, stages, mapping))
+        decode = DecodeAhead(recording.decode, pixels_needed(system, stages, mapping))
         graph = StageGraph(system, stages, dataflow, decode, successors)
         for finished in execute(
             simulation,
@@ -289,64 +233,11 @@ def _replay(
         ):
             if isinstance(finished, FinishedJob):
                 watch.see_job(finished, samples_read(simulation.inputs[finished.job]))
-                for port, message in _published(finished.result):
+                for port, message in published_messages(finished.result):
                     recorder.add(finished.context.finish_ns, task_names[finished.task], str(port), message)
             else:
                 watch.see_sample(finished.sample, finished.result)
                 topic = topics[int(timeline.samples.sensor[finished.sample])]
-                for _, message in _published(finished.result):
+                for _, message in published_messages(finished.result):
                     if isinstance(message, EncodedImage) and topic is not None:
                         recorder.add_image(finished.read_ns, topic, message)
-
-
-def _pixels_needed(system: System, stages: Sequence[Stage], mapping: TopicMapping) -> dict[str, list[PixelsNeeded]]:
-    """Topic of a camera -> what each stage that says so needs of its frames."""
-    needs: dict[str, list[PixelsNeeded]] = {}
-    for task, stage in zip(system.tasks, stages, strict=True):
-        needed = getattr(stage, "pixels_needed", None)
-        for port in task.inputs:
-            topic = mapping.sensor_to_topic.get(port.source)
-            if needed is not None and topic is not None:
-                needs.setdefault(topic, []).append(needed)
-    return needs
-
-
-def _published(result: Outputs | NoData) -> Iterable[tuple[str | None, Any]]:
-    return result.ports.items() if isinstance(result, Outputs) else ()
-
-
-def _write_folder(
-    folder: Path,
-    system: System,
-    trace: Trace,
-    chains: Sequence[JudgedChain],
-    faults: Sequence[Fault],
-    summary: dict[str, Any],
-    manifest: dict[str, Any],
-    watch: ReplayWatch,
-) -> None:
-    save_trace(trace, folder / TRACE_FILE)
-    write_perfetto(
-        trace,
-        folder / "trace.pftrace",
-        chains={chain.name: chain.path for chain in system.chains},
-        marks=[Mark(fault.time_ns, f"fault {fault}") for fault in faults],
-    )
-    report = RunReport(
-        summary=summary,
-        manifest=manifest,
-        trace=trace,
-        chains=[ChainResult(judged.chain, judged.measurement) for judged in chains],
-        arbiter=watch.decisions,
-        frames=annotated_frames(watch),
-    )
-    _write_text(folder / "report.html", render_run_report(report))
-    for name, document in (("summary.json", summary), ("manifest.json", manifest)):
-        _write_text(folder / name, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
-def _write_text(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DeploymentError(f"cannot write {path}: {error.strerror}") from error

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from rt_sched.cli.shared import EXIT_CODES, Json, Log, Salvage, app, command_line, compiling, print_json
+
+if TYPE_CHECKING:
+    from rt_sched.app.replay import ReplayResult
+    from rt_sched.app.terminal import Terminal
 
 
 @app.command()
@@ -43,15 +47,35 @@ def replay(
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Run folder.", show_default="runs/LOG, numbered"),
     ] = None,
+    paced: Annotated[
+        bool, typer.Option("--paced", help="Real processes on this host's scheduler, wall clock, not modelled devices.")
+    ] = False,
+    tier: Annotated[
+        str | None,
+        typer.Option(metavar="deadline|fifo|user", help="With --paced.", show_default="the best of fifo, user"),
+    ] = None,
+    rate: Annotated[str, typer.Option(help="With --paced: run time per host time, such as 0.5.")] = "1",
+    duration: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --paced: end after so much run time.", show_default="the whole log"),
+    ] = None,
     salvage: Salvage = False,
     as_json: Json = False,
 ) -> None:
-    """Replay a recording through its pipelines, in lockstep with modelled devices."""
+    """Replay a recording through its pipelines, in lockstep with modelled devices, or paced on this host."""
     # Before the kernels, for which it chooses the folder.
     from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import replay as job
     from rt_sched.app.terminal import Terminal
 
+    terminal = Terminal(quiet=as_json)
+    if paced:
+        from rt_sched.app.paced import run_paced
+        from rt_sched.app.paced_call import PacedWords, paced_request
+
+        lockstep = {"--fault": fault, "--threads": threads, "--seed": seed}
+        words = PacedWords(log, system, policy, plan, tier, rate, duration, output, salvage, command_line(), lockstep)
+        _show(run_paced(paced_request(words), terminal), terminal, as_json)
     request = job.ReplayRequest(
         log=log,
         system=system,
@@ -64,9 +88,12 @@ def replay(
         salvage=salvage,
         command=command_line(),
     )
-    terminal = Terminal(quiet=as_json)
     with numba_cache.told_before_compiling(lambda: terminal.note(compiling(kept=numba_cache.CACHE))):
         result = job.run_replay(request, terminal)
+    _show(result, terminal, as_json)
+
+
+def _show(result: ReplayResult, terminal: Terminal, as_json: bool) -> NoReturn:
     if as_json:
         print_json(result.summary)
     else:

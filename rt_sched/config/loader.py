@@ -10,6 +10,7 @@ from pathlib import Path
 from hw.soc_catalogue import SOC_CATALOGUE, SocModel
 from rt_sched.config import fields
 from rt_sched.config.chains import CHAIN, read_chains
+from rt_sched.config.deploy import DEPLOY, read_deployments
 from rt_sched.config.faults import FAULT, read_faults
 from rt_sched.config.links import LINK, check_link_use, read_links
 from rt_sched.config.modes import MODE, read_modes
@@ -64,6 +65,7 @@ SYSTEM = Spec(
         Key("modes", mapping_of({"$spec": MODE}, 1), "Ways to operate; a run begins in the first."),
         Key("faults", mapping_of({"$spec": FAULT}), "Single faults that the system must survive."),
         Key("safety", {"$spec": SAFETY}, "Which task commands, and what stands behind it."),
+        Key("deploy", DEPLOY, "The host cores that stand for elements in a paced run."),
         Key("requirements", REQUIREMENTS, "What sets the limits of the file, for the report."),
     ),
     other="x-",
@@ -155,6 +157,7 @@ def load_system_tree(
     faults = read_faults(top.get("faults"), sensors, devices, links, drafts, modes, problems)
     safety = read_safety(top.get("safety"), drafts, problems)
     requirements = read_requirements(top.get("requirements"), {name: top.get(name) for name in LIMITS}, problems)
+    deployments = read_deployments(top.get("deploy"), devices, problems)
     problems.raise_if_any()
     return System(
         name=top.read("name"),
@@ -171,6 +174,7 @@ def load_system_tree(
         modes=tuple(modes.values()),
         fault_scenarios=faults,
         requirements=requirements,
+        deployments=deployments,
     )
 
 

@@ -1,6 +1,7 @@
 """System and Plan as frozen, validated data without behaviour. Times are integer nanoseconds, rates exact fractions."""
 
 from rt_sched.model.chain import CauseEffectChain
+from rt_sched.model.deployment import Deployment
 from rt_sched.model.execution import Budget, ExecutionTime, OverrunAction, Suspension
 from rt_sched.model.fault import Fault, FaultEffect, FaultKind, FaultScenario
 from rt_sched.model.mode import Frequency, FrequencyChange, Mode, ModeChange, PlanChange
@@ -55,6 +56,7 @@ __all__ = [
     "Criticality",
     "CriticalityLevel",
     "DeadlineAction",
+    "Deployment",
     "Device",
     "DeviceClock",
     "Edge",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rt_sched.model.chain import CauseEffectChain
+from rt_sched.model.deployment import Deployment
 from rt_sched.model.fault import FaultScenario
 from rt_sched.model.mode import Mode
 from rt_sched.model.platform import Device, Link
@@ -20,7 +21,8 @@ class System:
     """Devices, sensors, tasks and chains. Names are unique over sensors and tasks together, and over devices.
 
     `policy`: the priority assignment the file asks for: rms, dm, opa or edf. `base_dir`: folder of the file.
-    `modes`: a run begins in the first; without any, all tasks exist throughout.
+    `modes`: a run begins in the first; without any, all tasks exist throughout. `deployments`: where a
+    host runs the elements, for paced runs.
     """
 
     name: str
@@ -37,3 +39,4 @@ class System:
     modes: tuple[Mode, ...] = ()
     fault_scenarios: tuple[FaultScenario, ...] = ()
     requirements: tuple[Requirement, ...] = ()
+    deployments: tuple[Deployment, ...] = ()

@@ -183,8 +183,13 @@ def run_job(
     guard: InputGuard,
     context: JobContext,
     results: Mapping[int, Outputs | NoData],
+    finished_ns: Callable[[], int] | None = None,
 ) -> Outputs | NoData:
-    """One job: gather and check inputs, run the stage's lifecycle for a job, digest and protect what it publishes."""
+    """One job: gather and check inputs, run the stage's lifecycle for a job, digest and protect what it publishes.
+
+    `finished_ns` tells when the stage has done, where `context` cannot know that beforehand. Then nothing is digested,
+    as no other run will have the same outputs.
+    """
     values: dict[str, Any] = {}
     checks: list[InputCheck] = []
     self_checking = getattr(stage, "checks_e2e", False)
@@ -213,7 +218,15 @@ def run_job(
         raise  # the system file or the machine is at fault, and the message says what to change
     except Exception as error:
         raise StageFailure(task.name, task.stage, context.number, error) from error
+    if finished_ns is not None:
+        context = dataclasses.replace(context, finish_ns=finished_ns())
+        return Outputs(protected_outputs(task.name, context, outputs), b"", tuple(checks))
+    return Outputs(protected_outputs(task.name, context, outputs), outputs_digest(outputs), tuple(checks))
+
+
+def outputs_digest(outputs: Mapping[str, Any]) -> bytes:
+    """Of what a job published, by port, without what protects it on its way."""
     hasher = hashlib.sha256()
     for name in sorted(outputs):
         hasher.update(name.encode() + b"=" + canonical_digest(outputs[name]))
-    return Outputs(protected_outputs(task.name, context, outputs), hasher.digest(), tuple(checks))
+    return hasher.digest()

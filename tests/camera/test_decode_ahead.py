@@ -159,7 +159,7 @@ def test_stages_say_what_they_need() -> None:
 
 
 def test_replay_decodes_for_every_stage_that_says_so() -> None:
-    from rt_sched.app.replay import _pixels_needed
+    from rt_sched.app.log_inputs import pixels_needed
 
     port = SimpleNamespace
     tasks = [
@@ -171,6 +171,6 @@ def test_replay_decodes_for_every_stage_that_says_so() -> None:
     reader = SimpleNamespace(pixels_needed=full)
     stages = [reader, reader, reader, SimpleNamespace()]
     mapping: Any = SimpleNamespace(sensor_to_topic={"front": "/front", "imu": "/imu", "rear": "/rear"})
-    needs = _pixels_needed(SimpleNamespace(tasks=tasks), stages, mapping)  # type: ignore[arg-type]
+    needs = pixels_needed(SimpleNamespace(tasks=tasks), stages, mapping)  # type: ignore[arg-type]
     assert needs["/front"] == [full, full]
     assert "/rear" not in needs

@@ -9,16 +9,19 @@ from rt_sched.runtime.host import libc
 from rt_sched.runtime.host.privileges import capabilities, soft_limit, status_fields
 from rt_sched.runtime.host.refusal import Refused
 
-_MCL_CURRENT, _MCL_FUTURE = 1, 2
+_MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 
 
-def lock_memory() -> None:
+def lock_memory(*, as_used: bool = False) -> None:
     """Keeps all pages of this process, and those it will get, in memory. A child does not inherit this.
+
+    `as_used`: each page once it has been used. A process that was forked then goes on sharing with its maker what
+    neither writes; otherwise it gets a copy of everything that it might write.
 
     Raises Refused where neither CAP_IPC_LOCK nor RLIMIT_MEMLOCK allow it.
     """
     try:
-        libc.call("mlockall", _MCL_CURRENT | _MCL_FUTURE)
+        libc.call("mlockall", _MCL_CURRENT | _MCL_FUTURE | (_MCL_ONFAULT if as_used else 0))
     except OSError as error:
         if error.errno not in (errno.ENOMEM, errno.EPERM):
             raise

@@ -1,0 +1,178 @@
+"""The edges of a system as channels of a transport: who publishes where, and what stands in which input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rt_sched.errors import DataError
+from rt_sched.model import Edge, EdgeKind, Overflow, System
+from rt_sched.ports import Message, Port, Reader, Writer
+from rt_sched.runtime.paced.codec import Encoded, decoded
+from rt_sched.runtime.paced.inbox import Head
+from rt_sched.runtime.stage_graph import NoData, Outputs
+from rt_sched.trace import setup as rows
+from rt_sched.transport import Channel, ChannelReader
+
+#: An activating message makes a job at once, however deep its queue; so many may wait for a job that runs too long.
+_BACKLOG = 32
+#: Arrays of messages up to this size are copied when they are read, so that nobody holds a place for their sake.
+_SMALL_BYTES = 1 << 16
+#: Room beyond the largest message of the rehearsal: messages of one kind differ.
+_GROWTH, _LEAST_BYTES = 3, 1 << 16
+#: Messages in hand at once: what a job reads, and what waits for its partner.
+_HOLDS = 3
+
+
+def channel_name(source: str, port: str | None) -> str:
+    """The channel of an output port of a task, or of a sensor."""
+    return source if port is None else f"{source}.{port}"
+
+
+def channels_of(
+    system: System, setup: rows.Setup, bytes_of: Mapping[tuple[str, str | None], int]
+) -> tuple[Channel, ...]:
+    """One for every sensor and output port that something reads. `bytes_of`: sizes of their messages so far."""
+    readers: dict[tuple[str, str | None], list[ChannelReader]] = {}
+    edges = iter(setup.edges)
+    for task in system.tasks:
+        for given in task.inputs:
+            mine = readers.setdefault((given.source, given.port), [])
+            mine += _readers(task.name, next(edges), given.edge)
+    return tuple(
+        Channel(
+            channel_name(*source),
+            _room_for(source[1] is None, bytes_of.get(source, 0)),
+            tuple(mine),
+        )
+        for source, mine in readers.items()
+    )
+
+
+def _room_for(is_sensor: bool, seen_bytes: int) -> int:
+    """Frames and sweeps of a sensor are of much the same size; what stages publish may vary."""
+    return max(_LEAST_BYTES, seen_bytes * 3 // 2) if is_sensor else max(_LEAST_BYTES, _GROWTH * seen_bytes)
+
+
+def _readers(task: str, edge: rows.EdgeRow, declared: Edge) -> list[ChannelReader]:
+    name = f"{task}.{edge.input}"
+    if edge.role is rows.Role.READ:
+        return [ChannelReader(name, declared, _HOLDS, task)]
+    depth = max(declared.depth, _BACKLOG) if edge.role is rows.Role.EACH else declared.depth
+    found = [ChannelReader(name, Edge(EdgeKind.QUEUE, depth, declared.overflow), _HOLDS, task)]
+    if _needs_newest(edge):
+        found.append(ChannelReader(f"{name}/newest", Edge(EdgeKind.LATEST, 1, Overflow.DROP_OLDEST), _HOLDS, task))
+    return found
+
+
+def _needs_newest(edge: rows.EdgeRow) -> bool:
+    """Whether a job that this input did not activate reads its newest message, or any job does."""
+    return edge.role is rows.Role.EACH
+
+
+class PortLetter:
+    """A message in hand. `copy`: its arrays outlive it."""
+
+    def __init__(self, message: Message, *, copy: bool) -> None:
+        self._message = message
+        self._copy = copy or len(message.data) <= _SMALL_BYTES
+        self._value: Any = None
+        self.head = Head(message.tag, message.stamp_ns, message.published_ns)
+
+    @property
+    def data(self) -> memoryview:
+        """The message as bytes."""
+        return self._message.data
+
+    def value(self) -> Outputs | NoData:
+        """The message; the same object each time."""
+        if self._value is None:
+            self._value = decoded(self._message.data, copy=self._copy)
+        return self._value  # type: ignore[no-any-return]
+
+    def release(self) -> None:
+        """Gives the place back."""
+        self._value = None
+        self._message.release()
+
+
+class PortInlet:
+    """The reading ends of one edge. `copy`: the stage keeps what it is given."""
+
+    def __init__(self, reader: Reader, newest: Reader | None, *, is_register: bool, copy: bool) -> None:
+        self._reader = reader
+        self._newest = reader if is_register else newest
+        self._copy = copy
+        self._waiting: PortLetter | None = None
+
+    def newest(self) -> PortLetter | None:
+        """The newest message, taken before or not."""
+        return None if self._newest is None else self._letter(self._newest)
+
+    def oldest(self) -> Head | None:
+        """What is known of the message that waits longest."""
+        if self._waiting is None:
+            self._waiting = self._letter(self._reader)
+        return None if self._waiting is None else self._waiting.head
+
+    def take(self) -> PortLetter | None:
+        """The message that waits longest."""
+        letter, self._waiting = self._waiting or self._letter(self._reader), None
+        return letter
+
+    def _letter(self, reader: Reader) -> PortLetter | None:
+        message = reader.take()
+        return None if message is None else PortLetter(message, copy=self._copy)
+
+
+def packed(result: Outputs | NoData, ports: Sequence[str]) -> dict[str, Encoded]:
+    """What a job hands on, by port, ready to be written; every port tells why where there is nothing."""
+    if isinstance(result, NoData):
+        return dict.fromkeys(ports, Encoded(NoData(result.source, result.reason)))
+    return {port: Encoded(Outputs({port: result.ports[port]})) for port in ports}
+
+
+@dataclass(frozen=True, slots=True)
+class Outlets:
+    """The writing ends of a task, by those of its ports that something reads."""
+
+    writers: Mapping[str, Writer]
+
+    def publish(self, parcels: Mapping[str, Encoded], number: int, capture_ns: int, now_ns: Callable[[], int]) -> int:
+        """Publishes every port at one instant, which it returns.
+
+        A message that is larger than its channel takes is replaced by the reason.
+        """
+        loans = []
+        for port, writer in self.writers.items():
+            parcel = parcels[port]
+            try:
+                loan = writer.loan(parcel.size)
+            except DataError as error:
+                parcel = Encoded(NoData("stage", str(error)))
+                loan = writer.loan(parcel.size)
+            parcel.write(loan.data)
+            loans.append((writer, loan, parcel.size))
+        published_ns = now_ns()
+        for writer, loan, size in loans:
+            writer.publish(loan, capture_ns, published_ns, size=size, tag=number)
+        return published_ns
+
+
+def outlets_of(port: Port, task: str, channels: Mapping[str, Channel], ports: Sequence[str]) -> Outlets:
+    """Claims the writing ends of those ports that something reads."""
+    return Outlets({one: port.writer(name) for one in ports if (name := channel_name(task, one)) in channels})
+
+
+def inlets_of(port: Port, system: System, setup: rows.Setup, task_index: int, *, copy: bool) -> list[PortInlet]:
+    """Claims the reading ends of a task, slot by slot."""
+    task = system.tasks[task_index]
+    edges = [edge for edge in setup.edges if edge.target == task_index]
+    found = []
+    for given, edge in zip(task.inputs, edges, strict=True):
+        channel, name = channel_name(given.source, given.port), f"{task.name}.{edge.input}"
+        newest = port.reader(channel, f"{name}/newest") if _needs_newest(edge) else None
+        is_register = edge.role is rows.Role.READ and edge.kind is rows.EdgeKind.LATEST
+        found.append(PortInlet(port.reader(channel, name), newest, is_register=is_register, copy=copy))
+    return found

@@ -1,0 +1,362 @@
+"""Starts every process of a paced run, lets it run, ends it, and gathers what happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import cast
+
+import numpy as np
+
+from rt_sched.errors import DeploymentError, RtSchedError
+from rt_sched.model import Plan, System
+from rt_sched.ports import Port, Stage
+from rt_sched.runtime.host.affinity import allowed_cores
+from rt_sched.runtime.host.child import fork
+from rt_sched.runtime.host.cpuset import ExclusiveCpuset
+from rt_sched.runtime.host.observed import ObservedProcess, observe
+from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
+from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
+from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.edges import channels_of, inlets_of, outlets_of
+from rt_sched.runtime.paced.feeder import Playback, publish_on_time
+from rt_sched.runtime.paced.inbox import Inbox
+from rt_sched.runtime.paced.journal import Journal
+from rt_sched.runtime.paced.lane import Lane
+from rt_sched.runtime.paced.line import ReadyLine, line_channels
+from rt_sched.runtime.paced.process import Employment
+from rt_sched.runtime.paced.ranking import Ranking
+from rt_sched.runtime.paced.rehearsal import Rehearsal
+from rt_sched.runtime.paced.roster import Roster, State, WorkerLoss
+from rt_sched.runtime.paced.shared import shared_array
+from rt_sched.runtime.paced.spool import Spool
+from rt_sched.runtime.paced.supervisor import Charge, Supervisor
+from rt_sched.runtime.paced.tier import FEEDER_PRIORITY, HIGHEST_TASK_PRIORITY, Seat, refuse_policies, seats
+from rt_sched.runtime.paced.turns import Turns
+from rt_sched.runtime.paced.worker import Post
+from rt_sched.trace.records import SampleTable
+from rt_sched.trace.setup import OverrunAction, Setup
+from rt_sched.transport import Channel, Segment
+
+
+class StageDefect(RtSchedError):
+    """Stage code failed in a worker."""
+
+    is_defect = True
+
+
+@dataclass(frozen=True, slots=True)
+class PacedOrder:
+    """What is to run. `setup`: the plan by rows. `samples`: with the instants at which they are due.
+
+    `make_stage`: a started stage for a task, by its index; called in the worker. `decode`: carried out by the process
+    that decodes: given the playback it fills the line. `output_ports`: of each task, by its stage.
+    """
+
+    system: System
+    plan: Plan
+    setup: Setup
+    tier: Tier
+    rate: Fraction
+    samples: SampleTable
+    horizon_ns: int
+    rehearsal: Rehearsal
+    make_stage: Callable[[int], Stage]
+    decode: Callable[[Playback], None]
+    output_ports: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PacedWorker:
+    """Who served a task, as the kernel reported it while it did; None where it had ended before anybody could look."""
+
+    task: str
+    seat: Seat
+    core: int
+    pid: int
+    observed: ObservedProcess | None
+
+
+@dataclass(frozen=True, slots=True)
+class PacedOutcome:
+    """`journals`, `spools`: by task. `published_ns`: by sample, -1 for never."""
+
+    journals: list[np.ndarray]
+    spools: list[Spool]
+    published_ns: np.ndarray
+    workers: tuple[PacedWorker, ...]
+    losses: tuple[WorkerLoss, ...]
+
+
+#: How long stages may take to start, before the run is given up.
+_START_LIMIT_S = 180.0
+#: From the moment at which everybody is ready to run time 0.
+_LEAD_NS = 200_000_000
+#: How long processes may take to end once the run is over.
+_END_LIMIT_S = 5.0
+#: When, in run time, the kernel is asked about the workers.
+_OBSERVED_AT_NS = 100_000_000
+_LOOK_S = 0.05
+
+
+class PacedRun:
+    """One run. Make it and call `run`, in a process with no other thread: all others are forked from it."""
+
+    def __init__(self, order: PacedOrder) -> None:
+        refuse_policies(order.setup)
+        self._order = order
+        self._cores = host_cores(order.system, order.plan)
+        self._seats = seats(order.setup, order.tier)
+        self.clock = PacedClock(order.rate)
+        self._roster = Roster(len(order.setup.tasks))
+        channels = channels_of(order.system, order.setup, order.rehearsal.bytes_of)
+        self._channels: dict[str, Channel] = {channel.name: channel for channel in channels}
+        sensors = [sensor.name for sensor in order.system.sensors]
+        ahead = line_channels(
+            order.system, {name: self._channels[name].message_bytes for name in sensors if name in self._channels}
+        )
+        self._segment = Segment.create([*channels, *ahead])
+        self._port = cast(Port, self._segment)  # its loans are of its own kind, which the protocol cannot say
+        self._journals = [self._journal(index) for index in range(len(order.setup.tasks))]
+        self._spools = [Spool() for _ in order.setup.tasks]
+        self._turns = self._make_turns()
+        self._published_ns = shared_array(np.int64, len(order.samples))
+        self._published_ns[:] = -1
+        lines = iter([ReadyLine(self._port, channel, self.clock) for channel in ahead])
+        by_sensor = tuple(next(lines) if name in self._channels else None for name in sensors)
+        self._playback = Playback(order.samples, by_sensor, self._published_ns, self.clock)
+
+    def run(self, progress: Callable[[int], None]) -> PacedOutcome:
+        """Everything from the first fork to the last exit. Raises what a stage could not do at its start."""
+        with ExitStack() as stack:
+            cpuset = None
+            if self._order.tier is Tier.DEADLINE:
+                cpuset = stack.enter_context(ExclusiveCpuset(set(self._cores), patience_ns=_LEAD_NS))
+            pids = stack.enter_context(self._forked())
+            self._wait_for(State.READY, pids)
+            if cpuset is not None:
+                for pid in self._roster.places["pid"].tolist():
+                    cpuset.admit(pid)
+            self.clock.prepare()
+            self._wait_for(State.SEATED, pids)
+            self.clock.begin(time.monotonic_ns() + _LEAD_NS)
+            workers = self._let_run(pids, progress)
+            self._end(pids)
+        return PacedOutcome(
+            [journal.read() for journal in self._journals],
+            self._spools,
+            self._published_ns.copy(),
+            workers,
+            tuple(self._roster.losses()),
+        )
+
+    @contextmanager
+    def _forked(self) -> Iterator[dict[int, str]]:
+        """Supervisors and feeders, by process; whatever happens, none of them is left."""
+        pids: dict[int, str] = {}
+        real_time = self._order.tier is not Tier.USER
+        try:
+            for device, charges in self._charges().items():
+                cores = sorted({charge.employment.core for charge in charges})
+                supervisor = Supervisor(charges, cores, real_time=real_time)
+                pids[fork(supervisor.run)] = f"the supervisor of {device}"
+            pids[fork(self._decode)] = "the process that decodes"
+            pids[fork(self._publish)] = "the process that publishes samples"
+            yield pids
+        finally:
+            self.clock.end()
+            for pid in pids:
+                _kill(pid)
+
+    def _decode(self) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._order.decode(self._playback)
+
+    def _publish(self) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        writers = [
+            self._port.writer(sensor.name) if sensor.name in self._channels else None
+            for sensor in self._order.system.sensors
+        ]
+        if not self.clock.wait_until_begun():
+            return
+        if self._order.tier is not Tier.USER:
+            set_scheduling(Scheduling.fifo(FEEDER_PRIORITY))
+        publish_on_time(self._playback, writers)
+
+    def _wait_for(self, wanted: State, pids: dict[int, str]) -> None:
+        """Waits until every worker is that far, and enough of the recording lies decoded."""
+        until = time.monotonic() + _START_LIMIT_S
+        states = self._roster.places["state"]
+        while not (states == wanted).all() or not self._playback.filled:
+            self._raise_failures(pids)
+            if time.monotonic() > until:
+                tasks = zip(self._order.system.tasks, states, strict=True)
+                late = [task.name for task, state in tasks if state != wanted]
+                raise DeploymentError(f"not ready within {_START_LIMIT_S:g} s: {', '.join(late) or 'the recording'}")
+            time.sleep(_LOOK_S)
+
+    def _let_run(self, pids: dict[int, str], progress: Callable[[int], None]) -> tuple[PacedWorker, ...]:
+        workers: tuple[PacedWorker, ...] = ()
+        while (now_ns := self.clock.now_ns()) < self._order.horizon_ns:
+            self._raise_failures(pids)
+            if not workers and now_ns >= min(_OBSERVED_AT_NS, self._order.horizon_ns // 2):
+                workers = self._observed()
+            progress(max(now_ns, 0))
+            time.sleep(_LOOK_S)
+        return workers or self._observed()
+
+    def _observed(self) -> tuple[PacedWorker, ...]:
+        found = []
+        for index, task in enumerate(self._order.system.tasks):
+            pid = int(self._roster.places["pid"][index])
+            try:
+                seen = observe(pid)
+            except ProcessLookupError:
+                seen = None
+            found.append(PacedWorker(task.name, self._seats[index], self._core_of(index), pid, seen))
+        return tuple(found)
+
+    def _raise_failures(self, pids: dict[int, str]) -> None:
+        """Raises what a worker could not do, and where a process that has to last has ended."""
+        places = self._roster.places
+        for index, task in enumerate(self._order.system.tasks):
+            if places["state"][index] == State.FAILED:
+                text = f"task {task.name}: {self._roster.reason(index)}"
+                raise StageDefect(text) if places["is_defect"][index] else DeploymentError(text)
+        for pid in list(pids):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                name = pids.pop(pid)
+                if status:
+                    raise DeploymentError(f"{name} ended early: {_how(status)}")
+
+    def _end(self, pids: dict[int, str]) -> None:
+        self.clock.end()
+        until = time.monotonic() + _END_LIMIT_S
+        for pid in list(pids):
+            while time.monotonic() < until:
+                ended, _ = os.waitpid(pid, os.WNOHANG)
+                if ended:
+                    del pids[pid]
+                    break
+                time.sleep(0.01)
+
+    def _charges(self) -> dict[str, list[Charge]]:
+        """The tasks of each device."""
+        found: dict[str, list[Charge]] = {}
+        for index, task in enumerate(self._order.system.tasks):
+            row = self._order.setup.tasks[index]
+            employment = Employment(
+                index=index,
+                task=task,
+                row=row,
+                edges=tuple(edge for edge in self._order.setup.edges if edge.target == index),
+                turns=self._turns[index],
+                seat=self._seats[index],
+                core=self._core_of(index),
+                make_stage=lambda index=index: self._order.make_stage(index),  # type: ignore[misc]
+                example=self._order.rehearsal.examples.get(task.name),
+                open_post=lambda stateful, index=index: self._open_post(index, stateful),  # type: ignore[misc]
+                clock=self.clock,
+                roster=self._roster,
+            )
+            ends = row.budget_ns is not None and row.overrun_action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
+            charge = Charge(employment, self._journals[index], self._turns[index], keeps_spare=ends)
+            device = self._order.plan.processors[row.processor].device
+            found.setdefault(device, []).append(charge)
+        return found
+
+    def _open_post(self, index: int, stateful: bool) -> Post:
+        """In the worker: claims its ends of the edges."""
+        order = self._order
+        task, row = order.system.tasks[index], order.setup.tasks[index]
+        edges = tuple(edge for edge in order.setup.edges if edge.target == index)
+        inbox = Inbox(edges, inlets_of(self._port, order.system, order.setup, index, copy=stateful), row.tolerance_ns)
+        outlets = outlets_of(self._port, task.name, self._channels, order.output_ports[index])
+        journal = self._journals[index]
+        if row.timed:
+            arrivals: TimedArrivals | MessageArrivals = TimedArrivals(
+                row, self.clock, journal, order.horizon_ns, os.getpid()
+            )
+        else:
+            arrivals = MessageArrivals(inbox, self._segment.bell(task.name), self.clock)
+        return Post(
+            task=task,
+            row=row,
+            edges=edges,
+            clock=self.clock,
+            arrivals=arrivals,
+            inbox=inbox,
+            journal=journal,
+            turns=self._turns[index],
+            publish=lambda parcels, number, capture_ns: outlets.publish(parcels, number, capture_ns, self.clock.now_ns),
+            keep=self._spools[index].keep,
+        )
+
+    def _journal(self, index: int) -> Journal:
+        """With room for twice the jobs that the plan expects."""
+        order = self._order
+        slots = sum(edge.target == index for edge in order.setup.edges)
+        apart_ns = max(1, order.system.tasks[index].separation_ns)
+        return Journal(slots, 2 * (order.horizon_ns // apart_ns) + 256)
+
+    def _make_turns(self) -> list[Turns]:
+        setup = self._order.setup
+        members = [
+            [i for i, task in enumerate(setup.tasks) if task.processor == p] for p in range(len(setup.processors))
+        ]
+        lanes = [Lane(len(mine)) if any(self._seats[index].lane for index in mine) else None for mine in members]
+        rankings = [
+            Ranking(len(mine), HIGHEST_TASK_PRIORITY) if any(self._seats[index].ranked for index in mine) else None
+            for mine in members
+        ]
+        return [
+            Turns(
+                policy=setup.processors[task.processor].policy,
+                level=task.level,
+                place=members[task.processor].index(index),
+                lane=lanes[task.processor],
+                ranking=rankings[task.processor],
+            )
+            for index, task in enumerate(setup.tasks)
+        ]
+
+    def _core_of(self, index: int) -> int:
+        return self._cores[self._order.setup.tasks[index].processor]
+
+
+def host_cores(system: System, plan: Plan) -> list[int]:
+    """The host core of each processor of the plan. Raises DeploymentError where the file deploys it nowhere."""
+    deployed = {one.pe: one.cores for one in system.deployments}
+    lacking = sorted({f"{p.device}.{p.pe}" for p in plan.processors if (p.device, p.pe) not in deployed})
+    if lacking:
+        raise DeploymentError(
+            f"system {system.name} does not say which host cores stand for {', '.join(lacking)}; "
+            f"add them to its section deploy, such as deploy: {{{lacking[0]}: [0]}}"
+        )
+    cores = [deployed[p.device, p.pe][p.core] for p in plan.processors]
+    strange = sorted(set(cores) - allowed_cores())
+    if strange:
+        there = ", ".join(map(str, sorted(allowed_cores())))
+        raise DeploymentError(f"this host has no core {', '.join(map(str, strange))} for this process; it has {there}")
+    return cores
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        return
+
+
+def _how(status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"

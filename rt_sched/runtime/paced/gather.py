@@ -1,0 +1,246 @@
+"""From the journals of a paced run to a trace of the same form as every other run's.
+
+Times are what workers and the feeder saw. Execution slices are derived: of the jobs of a processor that had begun and
+not ended, the most urgent one is taken for the one that ran. What a message's loss tells is derived likewise, from who
+read which message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.runtime.paced.journal import NONE
+from rt_sched.runtime.paced.tier import lane_key
+from rt_sched.trace.records import (
+    DropReason,
+    DropTable,
+    EdgeName,
+    EventKind,
+    EventTable,
+    Int64s,
+    JobStatus,
+    JobTable,
+    SampleStatus,
+    SampleTable,
+    SliceTable,
+    Trace,
+    message_of_sample,
+)
+from rt_sched.trace.setup import EdgeKind, EdgeRow, Role, Setup
+from rt_sched.units import ceil_int
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What happened. `journals`: rows of each task. `published_ns`: of each sample of `samples`, -1 for never.
+
+    `rate`: run time per host time, by which CPU times become run time.
+    """
+
+    setup: Setup
+    edge_names: tuple[EdgeName, ...]
+    journals: Sequence[npt.NDArray[np.void]]
+    samples: SampleTable
+    published_ns: Int64s
+    horizon_ns: int
+    rate: Fraction = Fraction(1)
+
+
+def trace_of(course: Course) -> Trace:
+    """The trace of a paced run."""
+    samples, row_of_sample = _samples(course)
+    jobs = _jobs(course, row_of_sample)
+    return Trace(
+        task_names=tuple(task.name for task in course.setup.tasks),
+        processor_names=course.setup.core_names(),
+        sensor_names=course.setup.sensors,
+        edges=course.edge_names,
+        jobs=jobs,
+        slices=_slices(course.setup, jobs),
+        drops=_drops(course.setup, jobs, samples),
+        samples=samples,
+        horizon_ns=course.horizon_ns,
+        seed=0,
+        events=_events(course.setup, jobs),
+        setup=course.setup,
+    )
+
+
+def _samples(course: Course) -> tuple[SampleTable, Int64s]:
+    """In order of their real arrivals, and the row of each sample of the recording."""
+    planned, published = course.samples, course.published_ns
+    arrived = published >= 0
+    arrival_ns = np.where(arrived, published, planned.arrival_ns)
+    order = np.lexsort((np.arange(len(planned)), arrival_ns))
+    row_of = np.empty(len(planned), np.int64)
+    row_of[order] = np.arange(len(planned))
+    delivered = arrived | (~_is_read(course)[planned.sensor] & (planned.arrival_ns < course.horizon_ns))
+    status = np.where(delivered, SampleStatus.DELIVERED, SampleStatus.WAITING).astype(np.int8)
+    table = SampleTable(
+        planned.sensor[order], planned.number[order], arrival_ns[order], planned.capture_ns[order], status[order]
+    )
+    return table, row_of
+
+
+def _is_read(course: Course) -> npt.NDArray[np.bool_]:
+    read = np.zeros(len(course.setup.sensors), np.bool_)
+    read[[edge.sensor for edge in course.setup.edges if edge.sensor is not None]] = True
+    return read
+
+
+def _jobs(course: Course, row_of_sample: Int64s) -> JobTable:
+    """All jobs in order of arrival."""
+    setup, journals = course.setup, course.journals
+    task = np.repeat(np.arange(len(journals), dtype=np.int32), [len(rows) for rows in journals])
+    number = np.concatenate([np.arange(len(rows), dtype=np.int64) for rows in journals])
+    column = {
+        name: np.concatenate([rows[name] for rows in journals])
+        for name in ("arrival_ns", "release_ns", "start_ns", "finish_ns", "deadline_ns", "capture_ns", "status")
+    }
+    executed = np.array(
+        [ceil_int(int(value) * course.rate) for rows in journals for value in rows["executed_ns"]], np.int64
+    )
+    order = np.lexsort((number, task, column["arrival_ns"]))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    first = np.concatenate(([0], np.cumsum([len(rows) for rows in journals])))
+    row_of_job = [place[first[index] : first[index + 1]] for index in range(len(journals))]
+    slots = max([sum(edge.target == index for edge in setup.edges) for index in range(len(journals))], default=0)
+    inputs = np.full((len(order), max(slots, 1)), NONE, np.int64)
+    for index, rows in enumerate(journals):
+        mine = [edge for edge in setup.edges if edge.target == index]
+        for slot, edge in enumerate(mine):
+            inputs[first[index] : first[index + 1], slot] = _messages(
+                rows["inputs"][:, slot], edge, row_of_sample, row_of_job
+            )
+    budgets = np.array([task.budget_ns or 0 for task in setup.tasks], np.int64)[task]
+    completed = column["status"] == JobStatus.COMPLETED
+    unfinished = np.isin(column["status"], (JobStatus.UNFINISHED, JobStatus.LOST, JobStatus.ABORTED))
+    missed = (completed & (column["finish_ns"] > column["deadline_ns"])) | (
+        unfinished & (column["deadline_ns"] <= course.horizon_ns)
+    )
+    return JobTable(
+        task=task[order],
+        number=number[order],
+        arrival_ns=column["arrival_ns"][order],
+        release_ns=column["release_ns"][order],
+        start_ns=column["start_ns"][order],
+        finish_ns=column["finish_ns"][order],
+        deadline_ns=column["deadline_ns"][order],
+        demand_ns=np.maximum(executed, 1)[order],
+        executed_ns=executed[order],
+        capture_ns=column["capture_ns"][order],
+        status=column["status"][order].astype(np.int8),
+        missed=missed[order],
+        overrun=((budgets > 0) & (executed > budgets))[order],
+        inputs=inputs[order],
+    )
+
+
+def _messages(numbers: Int64s, edge: EdgeRow, row_of_sample: Int64s, row_of_job: Sequence[Int64s]) -> Int64s:
+    """Message ids for numbers of jobs, or rows of samples in the recording."""
+    found = np.full(len(numbers), NONE, np.int64)
+    some = numbers >= 0
+    if edge.sensor is not None:
+        found[some] = message_of_sample(row_of_sample[numbers[some]])
+    elif edge.task is not None:
+        found[some] = row_of_job[edge.task][numbers[some]]
+    return found
+
+
+def _slices(setup: Setup, jobs: JobTable) -> SliceTable:
+    """Of the jobs between their start and their end, the most urgent one of each processor, as one that runs."""
+    rows: list[tuple[int, int, int, int]] = []
+    processor_of = np.array([task.processor for task in setup.tasks], np.int64)[jobs.task]
+    for processor, row in enumerate(setup.processors):
+        mine = np.flatnonzero((processor_of == processor) & (jobs.start_ns >= 0) & (jobs.finish_ns > jobs.start_ns))
+        keys = {
+            job: (
+                lane_key(
+                    row.policy,
+                    setup.tasks[int(jobs.task[job])].level,
+                    int(jobs.deadline_ns[job]),
+                    int(jobs.release_ns[job]),
+                ),
+                int(jobs.release_ns[job]),
+                job,
+            )
+            for job in mine.tolist()
+        }
+        instants = sorted(
+            [(int(jobs.start_ns[job]), 1, job) for job in keys] + [(int(jobs.finish_ns[job]), 0, job) for job in keys]
+        )
+        present: set[int] = set()
+        running, since_ns = NONE, 0
+        for time_ns, begins, job in instants:
+            if begins:
+                present.add(job)
+            else:
+                present.discard(job)
+            best = min(present, key=keys.__getitem__, default=NONE)
+            if best != running:
+                if running != NONE and time_ns > since_ns:
+                    rows.append((processor, running, since_ns, time_ns))
+                running, since_ns = best, time_ns
+    rows.sort(key=lambda one: (one[3], one[0]))
+    columns = np.array(rows, np.int64).reshape(-1, 4)
+    return SliceTable(columns[:, 0].astype(np.int32), columns[:, 1], columns[:, 2], columns[:, 3])
+
+
+def _drops(setup: Setup, jobs: JobTable, samples: SampleTable) -> DropTable:
+    """Messages of queues that nobody read although a later one was: lost to a full queue, or without a partner."""
+    rows: list[tuple[int, int, int, int]] = []
+    slot_of: dict[int, int] = {}
+    for index, edge in enumerate(setup.edges):
+        slot = slot_of[edge.target] = slot_of.get(edge.target, -1) + 1
+        if edge.kind is not EdgeKind.QUEUE:
+            continue
+        readers = np.flatnonzero(jobs.task == edge.target)
+        read = jobs.inputs[readers, slot]
+        readers, read = readers[read != NONE], read[read != NONE]
+        if edge.sensor is not None:
+            sent_rows = np.flatnonzero((samples.sensor == edge.sensor) & (samples.status == SampleStatus.DELIVERED))
+            sent, sent_ns = message_of_sample(sent_rows), samples.arrival_ns[sent_rows]
+        else:
+            sent_rows = np.flatnonzero((jobs.task == edge.task) & (jobs.status == JobStatus.COMPLETED))
+            sent, sent_ns = sent_rows, jobs.finish_ns[sent_rows]
+        if not len(read) or not len(sent):
+            continue
+        was_read = np.isin(sent, read)
+        last = int(np.flatnonzero(was_read)[-1]) if was_read.any() else -1
+        reason = DropReason.UNMATCHED if edge.role is Role.PAIRED else DropReason.FULL_OLDEST
+        rows += [
+            (int(sent_ns[i]), index, int(sent[i]), int(reason)) for i in np.flatnonzero(~was_read[: last + 1]).tolist()
+        ]
+    rows.sort()
+    columns = np.array(rows, np.int64).reshape(-1, 4)
+    return DropTable(columns[:, 0], columns[:, 1].astype(np.int32), columns[:, 2], columns[:, 3].astype(np.int8))
+
+
+_ENDINGS = {
+    JobStatus.SKIPPED: EventKind.SKIP,
+    JobStatus.ABORTED: EventKind.ABORT,
+    JobStatus.SUPPRESSED: EventKind.SUPPRESS,
+}
+
+
+def _events(setup: Setup, jobs: JobTable) -> EventTable:
+    """How jobs ended that did not complete."""
+    kinds = np.array([_ENDINGS.get(JobStatus(status), NONE) for status in jobs.status.tolist()], np.int64)
+    rows = np.flatnonzero(kinds != NONE)
+    times = np.maximum(jobs.arrival_ns[rows], jobs.start_ns[rows])
+    rows = rows[np.argsort(times, kind="stable")]
+    processors = np.array([task.processor for task in setup.tasks], np.int32)
+    return EventTable(
+        time_ns=np.sort(times),
+        kind=kinds[rows].astype(np.int8),
+        processor=processors[jobs.task[rows]],
+        task=jobs.task[rows].astype(np.int32),
+        job=rows.astype(np.int64),
+        value=np.full(len(rows), NONE, np.int64),
+    )

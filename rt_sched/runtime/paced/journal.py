@@ -1,0 +1,66 @@
+"""What a worker did, job by job, in memory that outlives it: of a job that is killed stays what was known."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.runtime.paced.shared import shared_array
+from rt_sched.trace.records import JobStatus
+
+#: Stands in a time that never came, and for no message.
+NONE = -1
+
+
+def _row(slots: int) -> np.dtype[np.void]:
+    times = ("arrival_ns", "release_ns", "start_ns", "finish_ns", "deadline_ns", "executed_ns", "capture_ns")
+    numbers = [(name, np.int64) for name in (*times, "status", "overrun", "pid")]
+    return np.dtype([*numbers, ("inputs", np.int64, (max(slots, 1),))])
+
+
+class Journal:
+    """The jobs of one task by their numbers; written by one process at a time, read by any.
+
+    `slots`: inputs of the task. A row is begun with the arrival, filled while the job goes on, and counts from the
+    moment at which `count` says so. `inputs`: per slot the number of the job, or the row of the sample, that was read.
+    """
+
+    def __init__(self, slots: int, capacity: int) -> None:
+        self.rows: npt.NDArray[np.void] = shared_array(_row(slots), capacity)
+        self._count = shared_array(np.int64, 1)
+
+    @property
+    def count(self) -> int:
+        """Jobs that have arrived."""
+        return int(self._count[0])
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for another job."""
+        return self.count >= len(self.rows)
+
+    def begin(self, arrival_ns: int, release_ns: int, deadline_ns: int, pid: int) -> int:
+        """The number of a new job."""
+        number = self.count
+        row = self.rows[number]
+        row["arrival_ns"], row["release_ns"], row["deadline_ns"], row["pid"] = arrival_ns, release_ns, deadline_ns, pid
+        row["start_ns"] = row["finish_ns"] = row["capture_ns"] = NONE
+        row["inputs"] = NONE
+        row["status"] = JobStatus.UNFINISHED
+        self._count[0] = number + 1
+        return number
+
+    def suppress(self, arrival_ns: int, deadline_ns: int, pid: int) -> None:
+        """A job that arrived and will not be served."""
+        number = self.begin(arrival_ns, arrival_ns, deadline_ns, pid)
+        self.rows[number]["status"] = JobStatus.SUPPRESSED
+
+    def close_open(self, pid: int, status: JobStatus) -> None:
+        """The job that a process had begun when it was lost ends with `status`; it may have none."""
+        last = self.count - 1
+        if last >= 0 and self.rows[last]["pid"] == pid and self.rows[last]["status"] == JobStatus.UNFINISHED:
+            self.rows[last]["status"] = status
+
+    def read(self) -> npt.NDArray[np.void]:
+        """A copy of all rows."""
+        return self.rows[: self.count].copy()

@@ -1,0 +1,96 @@
+"""Jobs that a worker does before the run, by the same code as later, on an example; nobody reads the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rt_sched.model import Task
+from rt_sched.ports import Stage
+from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.codec import Encoded, decoded
+from rt_sched.runtime.paced.inbox import Arrival, Head, Inbox
+from rt_sched.runtime.paced.journal import Journal
+from rt_sched.runtime.paced.rehearsal import Example
+from rt_sched.runtime.paced.spool import Spool
+from rt_sched.runtime.paced.turns import Turns
+from rt_sched.runtime.paced.worker import Post, Worker
+from rt_sched.runtime.stage_graph import NoData, Outputs
+from rt_sched.trace.setup import EdgeRow, Role, TaskRow
+
+
+def practise(
+    task: Task, row: TaskRow, edges: tuple[EdgeRow, ...], turns: Turns, stage: Stage, example: Example, times: int
+) -> None:
+    """Does the job of `example` so many times, from the encoded inputs to the journal."""
+    inlets = [
+        _Desk(example.read.get(slot), task.inputs[slot].port, example.job.arrival_ns) for slot in range(len(edges))
+    ]
+    clock = PacedClock()
+    spool = Spool()
+    post = Post(
+        task=task,
+        row=row,
+        edges=edges,
+        clock=clock,
+        arrivals=_NoArrivals(),
+        inbox=Inbox(edges, inlets, row.tolerance_ns),
+        journal=Journal(len(edges), times),
+        turns=Turns(turns.policy, turns.level, turns.place),
+        publish=lambda parcels, _number, _capture_ns: _written(parcels, clock),
+        keep=spool.keep,
+    )
+    worker = Worker(post, stage, None)
+    for _ in range(times):
+        bound = {
+            slot: letter
+            for slot, edge in enumerate(edges)
+            if edge.role is not Role.READ and (letter := inlets[slot].take()) is not None
+        }
+        worker.do(Arrival(example.job.arrival_ns, bound))
+    spool.close()
+
+
+class _NoArrivals:
+    def wait(self) -> Arrival | None:
+        return None
+
+
+class _Letter:
+    def __init__(self, data: bytearray, capture_ns: int) -> None:
+        self._data = memoryview(data)
+        self.head = Head(0, capture_ns, 0)
+
+    def value(self) -> Any:
+        return decoded(self._data, copy=True)
+
+    def release(self) -> None:
+        """Nobody waits for its place."""
+
+
+class _Desk:
+    """An inlet on which the same message lies again and again."""
+
+    def __init__(self, result: Outputs | NoData | None, port: str | None, capture_ns: int) -> None:
+        self._data: bytearray | None = None
+        self._capture_ns = capture_ns
+        if result is not None:
+            value = result if isinstance(result, NoData) else Outputs({port: result.ports[port]}, result.digest)
+            encoded = Encoded(value)
+            self._data = bytearray(encoded.size)
+            encoded.write(memoryview(self._data))
+
+    def newest(self) -> _Letter | None:
+        return None if self._data is None else _Letter(self._data, self._capture_ns)
+
+    def oldest(self) -> Head | None:
+        return None
+
+    def take(self) -> _Letter | None:
+        return self.newest()
+
+
+def _written(parcels: Mapping[str, Encoded], clock: PacedClock) -> int:
+    for parcel in parcels.values():
+        parcel.to_bytes()
+    return clock.now_ns()

@@ -1,0 +1,115 @@
+"""What a worker process does around its jobs: takes its seat, starts and warms up its stage, says that it is ready."""
+
+from __future__ import annotations
+
+import gc
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rt_sched.errors import RtSchedError
+from rt_sched.model import Task
+from rt_sched.ports import Stage
+from rt_sched.runtime.host.affinity import pin
+from rt_sched.runtime.host.cpu_time import CpuTimer, thread_clock
+from rt_sched.runtime.host.memory import lock_memory
+from rt_sched.runtime.host.refusal import Refused
+from rt_sched.runtime.host.scheduling import set_scheduling
+from rt_sched.runtime.host.sleeping import set_timer_slack_ns
+from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.practice import practise
+from rt_sched.runtime.paced.rehearsal import Example
+from rt_sched.runtime.paced.roster import Roster, State
+from rt_sched.runtime.paced.tier import Seat
+from rt_sched.runtime.paced.turns import Turns
+from rt_sched.runtime.paced.worker import Post, Worker
+from rt_sched.trace.setup import EdgeRow, OverrunAction, TaskRow
+
+#: How often a worker does its example before the run; the last times are as fast as jobs will be.
+_REHEARSALS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Employment:
+    """All that a worker process needs. `core`: of the host. `make_stage`: a started stage, a new one each time.
+
+    `open_post`: connects the process to its edges, as the one that serves the task from then on; told whether the stage
+    keeps what it is given.
+    """
+
+    index: int
+    task: Task
+    row: TaskRow
+    edges: tuple[EdgeRow, ...]
+    turns: Turns
+    seat: Seat
+    core: int
+    make_stage: Callable[[], Stage]
+    example: Example | None
+    open_post: Callable[[bool], Post]
+    clock: PacedClock
+    roster: Roster
+
+
+def work(job: Employment, *, is_spare: bool) -> None:
+    """The whole life of a worker. A spare is ready before it knows whether it will be needed."""
+    places, mine = job.roster.places, job.index
+    state = "spare_state" if is_spare else "state"
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        pin([job.core])
+        set_timer_slack_ns(1)
+        stage = _warmed(job)
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        with suppress(Refused):  # the launcher says so once for all workers
+            lock_memory(as_used=True)
+        places[state][mine] = State.READY
+        if is_spare:
+            if not _called(job):
+                return
+        elif not job.clock.wait_until_prepared():
+            return
+        post = job.open_post(stage.stateful)
+        needs_timer = post.row.budget_ns is not None and ends_jobs(post)
+        timer = CpuTimer(thread_clock(0), signal.SIGSTOP) if needs_timer else None
+        set_scheduling(job.seat.scheduling)
+        places["state"][mine] = State.SEATED
+        if not job.clock.wait_until_begun():
+            return
+        places["state"][mine] = State.SERVING
+        Worker(post, stage, timer).serve()
+        places["state"][mine] = State.ENDED
+    except RtSchedError as error:
+        job.roster.fail(mine, str(error), is_defect=getattr(error, "is_defect", False))
+    except Exception as error:
+        job.roster.fail(mine, f"{type(error).__name__}: {error}", is_defect=True)
+        raise
+
+
+def _called(job: Employment) -> bool:
+    """Waits until the task needs its spare; False when the run has ended before."""
+    call, calls = job.roster.spare_call(job.index), job.roster.calls_answered(job.index)
+    while call.count() == calls and not job.clock.ended:
+        call.wait(calls, None)
+    return not job.clock.ended
+
+
+def ends_jobs(post: Post) -> bool:
+    """Whether a job of the task must not go on beyond its budget."""
+    return post.row.overrun_action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
+
+
+def _warmed(job: Employment) -> Stage:
+    """A stage that has done its example; a stateful one does it only once, and has forgotten it."""
+    stage = job.make_stage()
+    if job.example is None:
+        return stage
+    times = 1 if stage.stateful else _REHEARSALS
+    practise(job.task, job.row, job.edges, job.turns, stage, job.example, times)
+    if not stage.stateful:
+        return stage
+    stage.stop()
+    return job.make_stage()

@@ -1,0 +1,139 @@
+"""The process of one device: starts a worker for each of its tasks, and goes on with a spare where one is lost."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rt_sched.runtime.host.affinity import pin
+from rt_sched.runtime.host.child import fork
+from rt_sched.runtime.host.processes import demote
+from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
+from rt_sched.runtime.host.signals import SignalDescriptor
+from rt_sched.runtime.paced.journal import Journal
+from rt_sched.runtime.paced.process import Employment, work
+from rt_sched.runtime.paced.roster import State
+from rt_sched.runtime.paced.tier import SUPERVISOR_PRIORITY
+from rt_sched.runtime.paced.turns import Turns
+from rt_sched.trace.records import JobStatus
+
+#: How long a worker has, once the run is over, to end by itself.
+_GRACE_MS = 2000
+_LOOK_MS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A task that a supervisor answers for. `keeps_spare`: another process stands by, started and warm."""
+
+    employment: Employment
+    journal: Journal
+    turns: Turns
+    keeps_spare: bool
+
+
+class Supervisor:
+    """`real_time`: whether it stands above its workers in the class of the kernel."""
+
+    def __init__(self, charges: Sequence[Charge], cores: Sequence[int], *, real_time: bool) -> None:
+        self._charges, self._cores, self._real_time = charges, cores, real_time
+        self._roster = charges[0].employment.roster
+        self._clock = charges[0].employment.clock
+        self._serves: dict[int, Charge] = {}
+        self._spares: dict[int, Charge] = {}
+
+    def run(self) -> None:
+        """Until every worker has ended."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        pin(self._cores)
+        ended = SignalDescriptor([signal.SIGCHLD])
+        for charge in self._charges:
+            self._start(charge, is_spare=False)
+        for charge in self._charges:
+            if charge.keeps_spare:
+                self._start(charge, is_spare=True)
+        if self._real_time:
+            set_scheduling(Scheduling.fifo(SUPERVISOR_PRIORITY))
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        grace_ms = _GRACE_MS
+        while self._serves:
+            poll.poll(_LOOK_MS)
+            ended.read()
+            self._look_after()
+            if self._clock.ended:
+                grace_ms -= _LOOK_MS
+                if grace_ms <= 0:
+                    self._end_all()
+        self._end_all()
+
+    def _start(self, charge: Charge, *, is_spare: bool) -> None:
+        index = charge.employment.index
+        places = self._roster.places
+        places["spare_state" if is_spare else "state"][index] = State.STARTING
+
+        def serve() -> None:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+            work(charge.employment, is_spare=is_spare)
+
+        pid = fork(serve)
+        places["spare_pid" if is_spare else "pid"][index] = pid
+        (self._spares if is_spare else self._serves)[pid] = charge
+
+    def _look_after(self) -> None:
+        """Takes note of every child that was stopped by its budget, or has ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if os.WIFSTOPPED(status):
+                self._stop_runaway(pid)
+            else:
+                self._replace(pid)
+
+    def _stop_runaway(self, pid: int) -> None:
+        """Its budget is used up: it stands still already; it leaves its class, and is ended."""
+        charge = self._serves.get(pid)
+        demote(pid)
+        if charge is not None:
+            self._roster.stopped(charge.employment.index)
+        os.kill(pid, signal.SIGKILL)
+
+    def _replace(self, pid: int) -> None:
+        if self._spares.pop(pid, None) is not None:
+            return
+        charge = self._serves.pop(pid, None)
+        if charge is None:
+            return
+        index, places = charge.employment.index, self._roster.places
+        if self._clock.ended or places["state"][index] in (State.ENDED, State.FAILED):
+            return
+        by_budget = self._roster.lose(index, pid, self._clock.now_ns())
+        charge.turns.lost()
+        charge.journal.close_open(pid, JobStatus.ABORTED if by_budget else JobStatus.LOST)
+        spare = next((spare for spare, other in self._spares.items() if other is charge), None)
+        if spare is not None and places["spare_state"][index] == State.READY:
+            self._spares.pop(spare)
+            self._serves[spare] = charge
+            places["pid"][index] = spare
+            self._roster.call_spare(index)
+        else:
+            self._start(charge, is_spare=False)
+        if charge.keeps_spare:
+            self._start(charge, is_spare=True)
+
+    def _end_all(self) -> None:
+        for pid in (*self._serves, *self._spares):
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            except (ProcessLookupError, ChildProcessError):
+                continue
+        self._serves.clear()
+        self._spares.clear()

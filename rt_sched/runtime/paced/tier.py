@@ -1,0 +1,89 @@
+"""The three ways in which this machine runs a plan, and which class each task gets in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rt_sched.errors import DeploymentError
+from rt_sched.runtime.host.scheduling import Scheduling
+from rt_sched.runtime.host.tiers import HIGHEST_PRIORITY, Tier
+from rt_sched.trace.setup import Policy, ProcessorRow, Setup, TaskRow
+
+#: Priorities of SCHED_FIFO: supervisors above all, the clockwork of sensors next, tasks below, one for each level.
+SUPERVISOR_PRIORITY = HIGHEST_PRIORITY
+FEEDER_PRIORITY = 85
+HIGHEST_TASK_PRIORITY = 80
+_LOWEST_TASK_PRIORITY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """How the kernel schedules a worker. `scheduling`: its class. `lane`: it also waits for its processor's lane.
+
+    `ranked`: its priority follows the deadlines of the jobs on its processor (EDF over SCHED_FIFO).
+    """
+
+    scheduling: Scheduling
+    lane: bool = False
+    ranked: bool = False
+
+
+def refuse_policies(setup: Setup) -> None:
+    """Raises DeploymentError for processors that a paced run cannot order as the plan says."""
+    for row in setup.processors:
+        if row.policy in (Policy.TIME_SLICED, Policy.TABLE):
+            raise DeploymentError(f"{row.name}: paced runs have no {row.policy.name.lower()} processors; simulate it")
+        if row.cores > 1:
+            raise DeploymentError(f"{row.name}: paced runs have no queue for several cores; use partitioned cores")
+
+
+def seats(setup: Setup, tier: Tier) -> tuple[Seat, ...]:
+    """The seat of every task, in their order."""
+    levels = _priorities(setup)
+    return tuple(_seat(setup, task, tier, levels[index]) for index, task in enumerate(setup.tasks))
+
+
+def lane_key(policy: Policy, level: int, deadline_ns: int, release_ns: int) -> int:
+    """What orders the jobs that wait for a lane (semantics 4)."""
+    if policy is Policy.EDF:
+        return deadline_ns
+    return release_ns if policy is Policy.FIFO else level
+
+
+def _seat(setup: Setup, task: TaskRow, tier: Tier, priority: int) -> Seat:
+    row = setup.processors[task.processor]
+    if tier is Tier.USER:
+        return Seat(Scheduling.other(), lane=True)
+    if tier is Tier.DEADLINE:
+        return Seat(_reservation(task), lane=not _preempts(row))
+    return Seat(Scheduling.fifo(priority), lane=not _preempts(row), ranked=row.policy is Policy.EDF and _preempts(row))
+
+
+def _preempts(row: ProcessorRow) -> bool:
+    return row.preemptive and row.policy is not Policy.FIFO
+
+
+def _reservation(task: TaskRow) -> Scheduling:
+    """Its budget, else its longest execution time, in every least distance of arrivals."""
+    longest_ns = task.demand_ns if isinstance(task.demand_ns, int) else max(task.demand_ns)
+    runtime_ns = task.budget_ns or longest_ns
+    period_ns = max(task.separation_ns or task.deadline_ns, runtime_ns)
+    return Scheduling.deadline(runtime_ns, max(runtime_ns, min(task.deadline_ns, period_ns)), period_ns)
+
+
+def _priorities(setup: Setup) -> list[int]:
+    """A priority of SCHED_FIFO for every task: the level on its processor, spread over what is there.
+
+    Tasks of different processors never compete for a core unless these share one; then equal levels are equal.
+    """
+    ranks = _ranks([[task.level for task in setup.tasks if task.processor == p] for p in range(len(setup.processors))])
+    room = HIGHEST_TASK_PRIORITY - _LOWEST_TASK_PRIORITY
+    return [
+        max(HIGHEST_TASK_PRIORITY - ranks[task.processor][task.level], HIGHEST_TASK_PRIORITY - room)
+        for task in setup.tasks
+    ]
+
+
+def _ranks(levels: Sequence[Sequence[int]]) -> list[dict[int, int]]:
+    return [{level: rank for rank, level in enumerate(sorted(set(mine)))} for mine in levels]

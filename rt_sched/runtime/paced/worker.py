@@ -1,0 +1,109 @@
+"""The process of one task: waits for an arrival, runs the stage, publishes, writes the job down, waits again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from rt_sched.model import Task
+from rt_sched.ports import JobContext, Stage
+from rt_sched.runtime.host.cpu_time import CpuTimer, thread_clock
+from rt_sched.runtime.paced.arrivals import Arrivals
+from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.codec import Encoded
+from rt_sched.runtime.paced.edges import packed
+from rt_sched.runtime.paced.inbox import Arrival, Inbox, Letter
+from rt_sched.runtime.paced.journal import Journal
+from rt_sched.runtime.paced.turns import Turns
+from rt_sched.runtime.protection import InputGuard
+from rt_sched.runtime.stage_graph import NoData, Outputs, run_job
+from rt_sched.trace.records import JobStatus
+from rt_sched.trace.setup import EdgeRow, TaskRow
+
+_NOTHING: Mapping[int, Letter] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Everything that a worker works with; its parts lie in shared memory, so that another can go on in its place.
+
+    `publish`: hands on what a job has packed, by port, with its number and stamp, and returns when that was (run time).
+    `keep`: puts it into the record of the run.
+    """
+
+    task: Task
+    row: TaskRow
+    edges: tuple[EdgeRow, ...]
+    clock: PacedClock
+    arrivals: Arrivals
+    inbox: Inbox
+    journal: Journal
+    turns: Turns
+    publish: Callable[[Mapping[str, Encoded], int, int], int]
+    keep: Callable[[int, Outputs | NoData, Mapping[str, Encoded]], None]
+
+
+class Worker:
+    """`stage`: started. `budget`: a timer on the thread's CPU time for jobs that must not exceed theirs."""
+
+    def __init__(self, post: Post, stage: Stage, budget: CpuTimer | None) -> None:
+        self._post, self._stage, self._budget = post, stage, budget
+        self._guard = InputGuard(post.task, keeps_memory=stage.stateful)
+        self._pid = os.getpid()
+        self._cpu = thread_clock(0)
+
+    def serve(self) -> None:
+        """Job after job until the run ends."""
+        while (arrival := self._post.arrivals.wait()) is not None:
+            if self._post.journal.full:
+                return
+            self.do(arrival)
+
+    def do(self, arrival: Arrival) -> None:
+        """One job."""
+        post = self._post
+        deadline_ns = arrival.arrival_ns + post.row.deadline_ns
+        number = post.journal.begin(arrival.arrival_ns, arrival.arrival_ns, deadline_ns, self._pid)
+        row = post.journal.rows[number]
+        with post.turns.turn(deadline_ns, arrival.arrival_ns):
+            used_ns = time.thread_time_ns()
+            if self._budget is not None and post.row.budget_ns is not None:
+                self._budget.arm(post.row.budget_ns)
+            read = dict(arrival.bound) | post.inbox.consumed() | post.inbox.registers(arrival.bound)
+            start_ns = post.clock.now_ns()
+            row["start_ns"] = start_ns
+            for slot, letter in read.items():
+                row["inputs"][slot] = letter.head.number
+            missing = [edge.input for slot, edge in enumerate(post.edges) if edge.required and slot not in read]
+            if missing:
+                row["status"] = JobStatus.SKIPPED
+            else:
+                capture_ns = post.inbox.capture_ns(read, arrival.bound, arrival.arrival_ns)
+                row["capture_ns"] = capture_ns
+                context = JobContext(
+                    task=post.task.name,
+                    number=number,
+                    arrival_ns=arrival.arrival_ns,
+                    start_ns=start_ns,
+                    finish_ns=start_ns,
+                    deadline_ns=deadline_ns,
+                )
+                result = run_job(
+                    post.task, self._stage, self._guard, context, _results(read), finished_ns=post.clock.now_ns
+                )
+                parcels = packed(result, tuple(self._stage.outputs))
+                row["finish_ns"] = post.publish(parcels, number, capture_ns)
+                post.keep(number, result, parcels)
+                row["status"] = JobStatus.COMPLETED
+            if self._budget is not None:
+                self._budget.disarm()
+            row["executed_ns"] = time.thread_time_ns() - used_ns
+        for letter in {*arrival.bound.values(), *read.values()}:
+            letter.release()
+
+
+def _results(read: Mapping[int, Letter]) -> dict[int, Outputs | NoData]:
+    """What `run_job` takes: each slot holds one port, whatever its name."""
+    return {slot: letter.value() for slot, letter in read.items()}
