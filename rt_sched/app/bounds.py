@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rt_sched.app.judged_chains import JudgedChain, measured_between
@@ -43,6 +43,14 @@ class RunBounds:
     covered_until_ns: int | None
     chains_until_ns: int | None
     spans: list[dict[str, Any]]
+
+
+def without_bounds(bounds: RunBounds, why: str) -> RunBounds:
+    """The monitors alone, of a run for which no bound can be given."""
+    none: dict[str, Any] = {"bound_ns": None, "bound_method": None, "bound_missing": why, "bound_terms": []}
+    return replace(
+        bounds, tasks={name: {**row, **none} for name, row in bounds.tasks.items()}, chains={}, exceeded=[], spans=[]
+    )
 
 
 def run_bounds(

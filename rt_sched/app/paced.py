@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from rt_sched import kernels
-from rt_sched.app.bounds import run_bounds
+from rt_sched.app.bounds import run_bounds, without_bounds
+from rt_sched.app.host_supply import supply_loss, with_supply_loss
 from rt_sched.app.judged_chains import judged_chains
 from rt_sched.app.log_inputs import horizon_of, map_topics, pixels_needed, sensor_poses
 from rt_sched.app.manifest import make_manifest
@@ -148,7 +150,12 @@ def run_paced(request: PacedRequest, progress: Progress) -> ReplayResult:
         _see_all(system, trace, outcome, watch, recorder)
         recorded = mapping.sensor_to_topic.keys()
         chains = judged_chains(system, plan, trace, (), recorded, watch.refused_rows, ())
-        bounds = run_bounds(system, plan, trace, chains, watch.refused_rows)
+        loss = supply_loss(tier)
+        analysed, planned = (system, plan) if loss is None else with_supply_loss(system, plan, loss)
+        beside = dataclasses.replace(trace, task_names=tuple(task.name for task in analysed.tasks))
+        bounds = run_bounds(analysed, planned, beside, chains, watch.refused_rows)
+        if tier is Tier.USER:
+            bounds = without_bounds(bounds, "the user tier has no bounds")
         summary = make_summary(
             system=as_placed(system, plan),
             plan=plan,
@@ -165,7 +172,7 @@ def run_paced(request: PacedRequest, progress: Progress) -> ReplayResult:
             detection=detect(system, plan, timeline.samples, (), recorded, horizon_ns),
             takeovers=(),
         )
-        summary |= paced_document(order, outcome, trace, tiers, summary)
+        summary |= paced_document(order, outcome, trace, tiers, loss, summary)
         if plan_note is not None:
             summary["notes"] = [*summary["notes"], plan_note]
         manifest = make_manifest(

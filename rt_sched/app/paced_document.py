@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from rt_sched.app.host_supply import SupplyLoss
 from rt_sched.app.tiers import tier_rows
 from rt_sched.runtime.host.tiers import Tier, TierReport
 from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedWorker
@@ -19,7 +21,12 @@ LATE_NS = NS_PER_MS
 
 
 def paced_document(
-    order: PacedOrder, outcome: PacedOutcome, trace: Trace, tiers: Sequence[TierReport], summary: Mapping[str, Any]
+    order: PacedOrder,
+    outcome: PacedOutcome,
+    trace: Trace,
+    tiers: Sequence[TierReport],
+    loss: SupplyLoss | None,
+    summary: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Keys of the summary that replace those of a run in lockstep, or are added to them."""
     feed = _feed(order, outcome)
@@ -56,6 +63,7 @@ def paced_document(
             for one in outcome.losses
         ],
         "feed": feed,
+        "supply_loss": None if loss is None else asdict(loss),
         "start_lateness": _lateness(trace),
         "notes": notes,
     }

@@ -17,7 +17,7 @@ from rt_sched.errors import DeploymentError, RtSchedError
 from rt_sched.model import Plan, System
 from rt_sched.ports import Port, Stage
 from rt_sched.runtime.host.affinity import allowed_cores
-from rt_sched.runtime.host.child import fork
+from rt_sched.runtime.host.child import fork, name_process
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset
 from rt_sched.runtime.host.observed import ObservedProcess, observe
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
@@ -175,10 +175,12 @@ class PacedRun:
                 _kill(pid)
 
     def _decode(self) -> None:
+        name_process("rt-decode")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._order.decode(self._playback)
 
     def _publish(self) -> None:
+        name_process("rt-publish")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         writers = [
             self._port.writer(sensor.name) if sensor.name in self._channels else None
@@ -186,6 +188,7 @@ class PacedRun:
         ]
         if not self.clock.wait_until_begun():
             return
+        name_process("rt-publishing")
         if self._order.tier is not Tier.USER:
             set_scheduling(Scheduling.fifo(FEEDER_PRIORITY))
         publish_on_time(self._playback, writers)

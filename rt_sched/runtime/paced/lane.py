@@ -32,6 +32,11 @@ class Lane:
         owner = int(self._owner[0])
         return None if owner == _FREE else owner
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for it."""
+        return int(np.count_nonzero(self._places["waits"]))
+
     def enter(self, place: int, key: int, release_ns: int) -> None:
         """Waits until the lane is this member's; lower keys go first."""
         mine = self._places[place]

@@ -12,6 +12,7 @@ from rt_sched.errors import RtSchedError
 from rt_sched.model import Task
 from rt_sched.ports import Stage
 from rt_sched.runtime.host.affinity import pin
+from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.cpu_time import CpuTimer, thread_clock
 from rt_sched.runtime.host.memory import lock_memory
 from rt_sched.runtime.host.refusal import Refused
@@ -58,6 +59,7 @@ def work(job: Employment, *, is_spare: bool) -> None:
     state = "spare_state" if is_spare else "state"
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        name_process(job.task.name)
         pin([job.core])
         set_timer_slack_ns(1)
         stage = _warmed(job)

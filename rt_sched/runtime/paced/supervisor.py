@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rt_sched.runtime.host.affinity import pin
-from rt_sched.runtime.host.child import fork
+from rt_sched.runtime.host.child import fork, name_process
 from rt_sched.runtime.host.processes import demote
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.signals import SignalDescriptor
@@ -48,6 +48,7 @@ class Supervisor:
     def run(self) -> None:
         """Until every worker has ended."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        name_process("rt-supervisor")
         pin(self._cores)
         ended = SignalDescriptor([signal.SIGCHLD])
         for charge in self._charges:

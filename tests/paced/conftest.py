@@ -1,0 +1,115 @@
+"""Paced runs as a user starts them, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rt_sched.runtime.host.tiers import TierReport, available_tiers
+
+ROOT = Path(__file__).resolve().parents[2]
+SYSTEM = ROOT / "examples" / "host_two_cores.yaml"
+LOG = ROOT / "replay_data" / "hazard.mcap"
+_LIMIT_S = 150
+_SHARED = Path("/dev", "shm")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that has ended: its exit code, what it said, its summary and its job records, where there are any."""
+
+    code: int
+    errors: str
+    summary: dict[str, Any]
+    folder: Path
+
+    def jobs(self, task: str) -> dict[str, np.ndarray]:
+        """Columns of the jobs of a task."""
+        names = [row["name"] for row in self.summary["tasks"]]
+        with np.load(self.folder / "trace.npz") as file:
+            columns = {key.removeprefix("jobs."): file[key] for key in file.files if key.startswith("jobs.")}
+        mine = columns["task"] == names.index(task)
+        return {name: column[mine] for name, column in columns.items()}
+
+
+class Running:
+    """A paced run in a process group of its own."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        call = "import sys; sys.argv[0] = 'rt-sched'; from rt_sched.cli import main; main()"
+        arguments = ["replay", str(LOG), "--system", str(SYSTEM), "--paced", "--json", "-o", str(folder), *options]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", call, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd=ROOT,
+        )
+
+    def members(self) -> dict[int, str]:
+        """The processes that belong to it, with their names."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdecimal():
+                continue
+            try:
+                name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+            except OSError:
+                continue
+            state, _, _, session = rest.split()[:4]
+            if int(session) == self.process.pid and state not in "ZX":
+                found[int(entry.name)] = name
+        return found
+
+    def pid_of(self, name: str) -> int:
+        """The process of this name; of a task, the one that serves it now."""
+        return next(pid for pid, found in self.members().items() if found == name)
+
+    def wait_until_begun(self) -> None:
+        """Until run time has begun, when the process that publishes samples takes its second name."""
+        end = time.monotonic() + _LIMIT_S
+        while self.process.poll() is None and time.monotonic() < end:
+            if "rt-publishing" in self.members().values():
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"it never began: {self.process.poll()}")
+
+    def end(self) -> Ended:
+        """Waits for its end. No process of it is left."""
+        out, errors = self.process.communicate(timeout=_LIMIT_S)
+        until = time.monotonic() + 10
+        while self.members() and time.monotonic() < until:
+            time.sleep(0.1)
+        assert not self.members(), self.members()
+        return Ended(self.process.returncode, errors, json.loads(out) if out.strip() else {}, self.folder)
+
+
+@pytest.fixture(scope="session")
+def tiers() -> dict[str, TierReport]:
+    """What this host has."""
+    return {report.tier.value: report for report in available_tiers()}
+
+
+@pytest.fixture(autouse=True)
+def _two_cores() -> None:
+    if not {0, 1} <= os.sched_getaffinity(0):
+        pytest.skip("needs the host cores 0 and 1, which the example deploys to")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_in_shared_memory() -> Any:
+    before = {entry.name for entry in _SHARED.iterdir()}
+    yield
+    left = {entry.name for entry in _SHARED.iterdir() if entry.name.startswith("rt-sched")} - before
+    assert not left
