@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 
 import pytest
 from host_children import without_privileges
+from rich.console import Console
 
-from rt_sched.app.doctor.examine import examine
+from rt_sched.app.doctor.examine import document_of, examine
 from rt_sched.app.doctor.names import name_findings
+from rt_sched.app.doctor.tables import print_examination
 from rt_sched.cli import host
 from rt_sched.errors import DeploymentError
 from rt_sched.runtime.host.privileges import capabilities
-from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.host.tiers import Tier, TierReport
 
 SEVERITIES = {"ok", "note", "warning", "problem"}
 
@@ -68,6 +71,15 @@ def test_a_tier_that_is_missing_ends_with_three():
     if "CAP_SYS_NICE" in capabilities():
         rights = {row["name"]: row for row in without["findings"] if row["area"] == "rights"}
         assert rights["reservations"]["mend"]
+
+
+def test_a_machine_that_allows_nothing_is_told_so():
+    reports = [TierReport(tier, False, ("no",)) for tier in Tier]
+    document = document_of(Tier.USER, reports, [], [])
+    assert (document["status"], document["best"]) == ("missing", None)
+    console = Console(file=io.StringIO(), width=100)
+    print_examination(document, console)
+    assert console.file.getvalue().splitlines()[-1] == "missing  tier user; none is there"
 
 
 def test_a_system_without_these_means_is_told_so(monkeypatch):

@@ -52,19 +52,20 @@ def examine(need: Tier, tell: Callable[[str], None], *, quick: bool = False) -> 
     in_fifo = any(report.available for report in tiers if report.tier is Tier.FIFO)
     timers, lateness = cpu_timer_finding(_QUICK_TIMERS if quick else _TIMERS, in_fifo=in_fifo)
     findings += [tick_finding(in_fifo=in_fifo), timers]
-    return _document(need, tiers, findings, measured) | {"cpu_timer_lateness_ns": list(lateness)}
+    return document_of(need, tiers, findings, measured) | {"cpu_timer_lateness_ns": list(lateness)}
 
 
-def _document(
+def document_of(
     need: Tier, tiers: Sequence[TierReport], findings: Sequence[Finding], measured: Sequence[WakeUps]
 ) -> dict[str, Any]:
-    best = next(report.tier for report in tiers if report.available)
+    """What was found, in the form that `--json` prints; `best` is null where no tier is there at all."""
+    best = next((report.tier.value for report in tiers if report.available), None)
     is_met = any(report.available for report in tiers if report.tier is need)
     return {
         "schema": DOCTOR_SCHEMA,
         "status": "ok" if is_met else "missing",
         "need": need.value,
-        "best": best.value,
+        "best": best,
         "tiers": [dataclasses.asdict(report) | {"tier": report.tier.value} for report in tiers],
         "findings": [dataclasses.asdict(found) | {"severity": found.severity.value} for found in findings],
         "tick_ns": tick_ns(),

@@ -40,11 +40,11 @@ class WakeUps:
     histogram: tuple[tuple[int, int], ...]
 
 
-def wake_ups(tier: Tier, count: int) -> WakeUps | DeploymentError:
+def wake_ups(tier: Tier, count: int) -> WakeUps | DeploymentError | OSError:
     """Measured in a child process of that tier, or why it could not be."""
     try:
         lateness = in_child(lambda: _measured(tier, count), limit_s=30 + 10 * count * PERIOD_NS / NS_PER_S)
-    except DeploymentError as error:
+    except (DeploymentError, OSError) as error:
         return error
     p50_ns, p99_ns = (quantile(lateness, share) for share in (0.5, 0.99))
     return WakeUps(tier, count, p50_ns, p99_ns, max(lateness), histogram(lateness))
@@ -68,7 +68,10 @@ def histogram(lateness_ns: Sequence[int]) -> tuple[tuple[int, int], ...]:
 def tick_finding(*, in_fifo: bool) -> Finding:
     """The length of a tick, which is how coarse budgets are: as the kernel tells it, and as it is seen."""
     tick = tick_ns()
-    seen = in_child(lambda: _ticks(in_fifo=in_fifo))
+    try:
+        seen = in_child(lambda: _ticks(in_fifo=in_fifo))
+    except DeploymentError:  # this process does not come to run; other findings tell why
+        seen = []
     costs = f"budgets are kept to {tick / NS_PER_MS:g} ms"
     severity = Severity.OK if tick <= NS_PER_MS else Severity.NOTE
     found = f"{tick / NS_PER_MS:g} ms ({NS_PER_S / tick:g} Hz)"
@@ -82,7 +85,10 @@ def cpu_timer_finding(times: int, *, in_fifo: bool) -> tuple[Finding, tuple[int,
 
     `in_fifo`: both run under SCHED_FIFO, as worker and supervisor do; otherwise others delay who is told.
     """
-    lateness = in_child(lambda: _cpu_timers(times, in_fifo=in_fifo), limit_s=30 + 3 * times)
+    try:
+        lateness = in_child(lambda: _cpu_timers(times, in_fifo=in_fifo), limit_s=30 + 3 * times)
+    except (DeploymentError, OSError) as error:
+        return Finding(_AREA, "CPU timers", Severity.WARNING, f"not measured: {error}", "budgets cannot be kept"), ()
     if not lateness:
         costs = "budgets cannot be kept, or the machine is too busy to tell"
         return Finding(_AREA, "CPU timers", Severity.WARNING, "none expired", costs), ()

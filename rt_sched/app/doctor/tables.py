@@ -26,10 +26,11 @@ def print_examination(document: Mapping[str, Any], console: Console) -> None:
     _print_mending(document["findings"], console)
     for found in document["wake_ups"]:
         _print_wake_ups(found, console)
+    best = f"the best here is {document['best']}" if document["best"] else "none is there"
     if document["status"] == "ok":
-        console.print(Text(f"ok  tier {document['need']} is there; the best here is {document['best']}", style="green"))
+        console.print(Text(f"ok  tier {document['need']} is there; {best}", style="green"))
     else:
-        console.print(Text(f"missing  tier {document['need']}; the best here is {document['best']}", style="red"))
+        console.print(Text(f"missing  tier {document['need']}; {best}", style="red"))
 
 
 def _print_findings(findings: Sequence[Mapping[str, Any]], console: Console) -> None:
