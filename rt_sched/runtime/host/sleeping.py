@@ -25,7 +25,9 @@ def sleep_until_ns(instant_ns: int) -> None:
 
     A signal handled meanwhile does not end the sleep, unless its handler raises.
     """
-    until = Timespec.of(max(0, instant_ns))
+    if instant_ns <= now_ns():  # the kernel would set up a timer even so
+        return
+    until = Timespec.of(instant_ns)
     while True:
         code = LIBC.clock_nanosleep(time.CLOCK_MONOTONIC, _TIMER_ABSTIME, ctypes.byref(until), None)
         if code == 0:
