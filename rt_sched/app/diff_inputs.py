@@ -9,7 +9,7 @@ from typing import Any
 from rt_sched.app.diff_renames import Renames, find_renames, renamed
 
 #: Parts of a document that follow from others, or only say where things lie.
-_DERIVED = frozenset({"schema", "file", "base_dir", "notes", "shared_by_paths", "drawing"})
+_DERIVED = frozenset({"schema", "file", "base_dir", "notes", "shared_by_paths", "drawing", "graph"})
 #: Times of a task on one kind of element, with the kind behind.
 _BY_KIND = "execution_by_kind."
 #: Lists whose rows have no name of their own, with the keys that tell one row from another.

@@ -182,7 +182,7 @@ def _analysis_inputs(document: Mapping[str, Any], kind: SideKind) -> Row:
     """What an analysis document says of the system: of a report the whole of it, else what stands beside bounds."""
     model = document.get("model")
     if kind is SideKind.REPORT and isinstance(model, dict):
-        return {key: value for key, value in model.items() if key not in ("drawing", "notes", "file")}
+        return {key: value for key, value in model.items() if key not in ("drawing", "graph", "notes", "file")}
     seen: dict[str, Row] = {}
     for row in document.get("tasks") or ():
         seen.setdefault(row["name"], _some(row, ("name", "pe", "processor", "deadline_ns", "miss_limit")))

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from rt_sched.app.diff import DiffRequest, difference
 from rt_sched.report.schedulability.schema import report_schema
 
 MS = 1_000_000
@@ -73,6 +74,16 @@ def test_one_worst_case_changes_exactly_what_depends_on_it(reviewed, reviewed_te
     assert {path for path in changed if path[0] == "chains"} == set()
     digests = {path for path in changed if path[-1] == "sha256"}
     assert len(digests) == 1
+
+
+def test_a_report_differs_from_its_own_system_file_in_nothing(reviewed, reviewed_text, tmp_path) -> None:
+    file, report = tmp_path / "reviewed.yaml", tmp_path / "report.json"
+    file.write_text(reviewed_text)
+    report.write_text(json.dumps(reviewed))
+    found = difference(DiffRequest(str(report), str(file)))
+    assert (found["inputs"], found["before"]["kind"]) == ([], "report")
+    file.write_text(reviewed_text.replace("wcet: 12ms", "wcet: 11ms"))
+    assert {row["name"] for row in difference(DiffRequest(str(report), str(file)))["inputs"]} == {"detect"}
 
 
 def test_terms_derivations_and_windows_agree(reviewed, late) -> None:
