@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,23 +16,26 @@ from rt_sched.app.shipped import resolve
 from rt_sched.app.simulate_beginning import Beginning, look_at_beginning
 from rt_sched.app.simulate_document import simulation_document
 from rt_sched.app.simulate_evidence import evidence_of
+from rt_sched.app.simulate_gantt import parse_window, usual_window
 from rt_sched.app.simulate_runs import Case, run_all
-from rt_sched.app.simulate_trace import FORMS, trace_form
+from rt_sched.app.simulate_trace import DRAWN, FORMS, TracedRun, trace_form
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system
 from rt_sched.errors import ConfigError, Problem
 from rt_sched.kernels import bulk
 from rt_sched.lowering import Execution
 from rt_sched.lowering.machine_input import LIMIT_NS
+from rt_sched.report.gantt_rows import Chart, RowsOf
 from rt_sched.sim.bulk_tables import ChainQuestion, Questions
-from rt_sched.units import floor_int, parse_time
+from rt_sched.units import floor_int, format_ns, parse_time
 
 
 @dataclass(frozen=True, slots=True)
 class SimulateRequest:
     """What the user asked for. None: the system file's own policy, one thread per core, no trace.
 
-    Run i of `runs` has the seed `seed` + i. `trace`: a file for the first run.
+    Run i of `runs` has the seed `seed` + i. `run` is the one that is traced: into the file `trace`, and with `gantt` as
+    a chart. `window`: what charts show of it, TIME..TIME; None: its first hyperperiod. `rows`: what has a row there.
     """
 
     system: str
@@ -44,10 +48,19 @@ class SimulateRequest:
     seed: int = 0
     threads: int | None = None
     trace: Path | None = None
+    run: int = 0
+    gantt: bool = False
+    window: str | None = None
+    rows: str = RowsOf.TASKS.value
 
 
-def simulate(request: SimulateRequest, progress: Progress) -> dict[str, Any]:
-    """The whole job; its document. Raises RtSchedError for anything the user can mend."""
+def simulate(
+    request: SimulateRequest, progress: Progress, show: Callable[[Chart], None] | None = None
+) -> dict[str, Any]:
+    """The whole job; its document. `show` is given the chart that is asked for.
+
+    Raises RtSchedError for anything the user can mend.
+    """
     began = time.monotonic()
     problems = _problems(request)
     if problems:
@@ -64,7 +77,9 @@ def simulate(request: SimulateRequest, progress: Progress) -> dict[str, Any]:
     progress.step("analysing, and checking the beginning of the first run")
     beginning = look_at_beginning(case)
     progress.step("simulating")
-    simulated = run_all(case, _questions(case, beginning), request.runs, request.threads, request.trace, progress)
+    simulated = run_all(
+        case, _questions(case, beginning), request.runs, request.threads, _traced(request, case, show), progress
+    )
     return simulation_document(
         case,
         simulated,
@@ -91,7 +106,44 @@ def _problems(request: SimulateRequest) -> list[Problem]:
             problems.append(Problem("--duration", 0, 0, request.duration, "must be above 0 and at most 36 years"))
     if request.trace is not None and trace_form(request.trace) is None:
         problems.append(Problem("--trace", 0, 0, str(request.trace), f"must end in one of {', '.join(FORMS)}"))
+    if request.run >= request.runs:
+        most = request.runs - 1
+        problems.append(Problem("--run", 0, 0, str(request.run), f"runs are numbered 0 to {most}; see --runs"))
+    return problems + _chart_problems(request)
+
+
+def _chart_problems(request: SimulateRequest) -> list[Problem]:
+    problems = []
+    rows = [one.value for one in RowsOf]
+    if request.rows not in rows:
+        problems.append(Problem("--rows", 0, 0, request.rows, f"valid: {', '.join(rows)}"))
+    if request.window is None:
+        return problems
+    drawn = request.trace is not None and trace_form(request.trace) in DRAWN
+    if not request.gantt and not drawn:
+        reason = f"is what charts show: add --gantt, or --trace with a file that ends in {' or '.join(DRAWN)}"
+        problems.append(Problem("--window", 0, 0, request.window, reason))
+    try:
+        start_ns, _ = parse_window(request.window)
+        duration_ns = _duration_ns(request.duration)
+    except ValueError as error:
+        return [*problems, Problem("--window", 0, 0, request.window, str(error))]
+    if start_ns >= duration_ns:
+        reason = f"begins at or after the end of the run, {format_ns(duration_ns)}"
+        problems.append(Problem("--window", 0, 0, request.window, reason))
     return problems
+
+
+def _traced(request: SimulateRequest, case: Case, show: Callable[[Chart], None] | None) -> TracedRun | None:
+    if request.trace is None and not request.gantt:
+        return None
+    window_ns = usual_window(case.system, case.horizon_ns)
+    if request.window is not None:
+        start_ns, end_ns = parse_window(request.window)
+        window_ns = start_ns, min(end_ns, case.horizon_ns)
+    title = f"{case.system.name}, run {request.run} (seed {case.seed(request.run)})"
+    rows_of = RowsOf(request.rows)
+    return TracedRun(request.run, request.trace, window_ns, rows_of, title, show if request.gantt else None)
 
 
 def _duration_ns(text: str) -> int:

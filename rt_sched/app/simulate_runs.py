@@ -8,13 +8,12 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from rt_sched.analysis.faults.takeover_detection import concept_of
 from rt_sched.app.replay import Progress
-from rt_sched.app.simulate_trace import open_trace
+from rt_sched.app.simulate_trace import TracedRun
 from rt_sched.kernels.bulk.tables import Bulk
 from rt_sched.lowering import Execution, lower
 from rt_sched.lowering.machine_input import MachineInput
@@ -92,8 +91,8 @@ class _Stopped(Exception):
 class _Workers:
     """What the threads share: the number of the next run, how far each is, and whether to stop."""
 
-    def __init__(self, case: Case, questions: Questions, runs: int, trace: Path | None) -> None:
-        self.case, self.questions, self.trace = case, questions, trace
+    def __init__(self, case: Case, questions: Questions, runs: int, traced: TracedRun | None) -> None:
+        self.case, self.questions, self.traced = case, questions, traced
         self.stop = threading.Event()
         self.done_ns: dict[int, int] = {}
         self.detections: dict[int, Detection] = {}
@@ -127,8 +126,8 @@ class _Workers:
                 given = case.lowered(run, case.horizon_ns, detection)
                 simulation.change(given)
             feed = NominalSamples(case.system.sensors, case.horizon_ns, case.seed(run))
-            if run == 0 and self.trace is not None:
-                with open_trace(self.trace, case.system, case.faults, given) as see:
+            if self.traced is not None and run == self.traced.run:
+                with self.traced.open(case.system, case.faults, given) as see:
                     simulation.run(run, case.seed(run), feed, see=see, reached=reached)
             else:
                 simulation.run(run, case.seed(run), feed, reached=reached)
@@ -144,10 +143,10 @@ class Simulated:
 
 
 def run_all(
-    case: Case, questions: Questions, runs: int, threads: int | None, trace: Path | None, progress: Progress
+    case: Case, questions: Questions, runs: int, threads: int | None, traced: TracedRun | None, progress: Progress
 ) -> Simulated:
     """`runs` runs on `threads` threads (None: one per core)."""
-    workers = _Workers(case, questions, runs, trace)
+    workers = _Workers(case, questions, runs, traced)
     count = min(threads or os.cpu_count() or 1, runs)
     total_ns = runs * case.horizon_ns
     with ThreadPoolExecutor(count) as pool:

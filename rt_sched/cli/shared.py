@@ -61,11 +61,12 @@ def compiling(*, kept: bool) -> str:
     return "compiling kernels, up to two minutes" + ("" if kept else f", in every run: {NO_CACHE}")
 
 
-def console() -> Any:
+def console(*, to_stderr: bool = False) -> Any:
     """Where tables are printed."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    stream = sys.stderr if to_stderr else sys.stdout
+    return Console(stderr=to_stderr, width=None if stream.isatty() else 160, highlight=False)
 
 
 def print_json(document: Any, *, in_one_line: bool = False) -> None:

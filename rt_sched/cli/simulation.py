@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,9 +36,19 @@ def simulate(
     trace: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Also write the jobs of the first run: .csv, .sag.csv or, for Perfetto, .pftrace."
+            metavar="FILE",
+            help="Also write a run: its jobs as .csv or .sag.csv, for Perfetto as .pftrace, a chart as .svg or .html.",
         ),
     ] = None,
+    run: Annotated[int, typer.Option(min=0, help="Which run --trace and --gantt show, from 0 on.")] = 0,
+    gantt: Annotated[bool, typer.Option("--gantt", help="Also print a chart of the run's schedule.")] = False,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME..TIME", help="What charts show, such as 10ms..60ms.", show_default="the first hyperperiod"
+        ),
+    ] = None,
+    rows: Annotated[str, typer.Option(help="What has a row in charts: tasks or processors.")] = "tasks",
     as_json: Json = False,
 ) -> None:
     """Simulate a system in virtual time, without its perception code; statistics of any number of runs."""
@@ -58,13 +68,23 @@ def simulate(
         seed=seed,
         threads=threads,
         trace=trace,
+        run=run,
+        gantt=gantt,
+        window=window,
+        rows=rows,
     )
+    charts: list[Any] = []
     terminal = Terminal(quiet=as_json)
     try:
         with numba_cache.told_before_compiling(lambda: terminal.note(compiling(kept=numba_cache.CACHE))):
-            document = job.simulate(request, terminal)
+            document = job.simulate(request, terminal, charts.append)
     finally:
         terminal.close()
+    for chart in charts:
+        from rt_sched.app.simulate_gantt import print_chart
+
+        title = f"Run {run} from {chart.start_ns / 1e6:g} to {chart.end_ns / 1e6:g} ms"
+        print_chart(chart, title, console(to_stderr=as_json))
     if as_json:
         print_json(document)
     else:

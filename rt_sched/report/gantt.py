@@ -94,7 +94,7 @@ def gantt(trace: Trace, start_ns: int, end_ns: int, worst_job: int, colours: Seq
     )
     if len(listed) > MOST_LISTED:
         notes.append(f"The table lists the first {count(MOST_LISTED)} of {count(len(listed))} jobs.")
-    table = tuple(_listed(trace, job, trace.processor_names[home[job]]) for job in listed[:MOST_LISTED])
+    table = tuple(listed_job(trace, job, trace.processor_names[home[job]]) for job in listed[:MOST_LISTED])
     figure = svg.chart(bottom, *parts, label=label, class_="chart gantt")
     return Gantt(rows, figure, start_ns, end_ns, table, tuple(notes))
 
@@ -154,7 +154,7 @@ def _piece(
     if job == worst_job:
         classes += " worst"
     children = [
-        svg.element("title", _hover(trace, job, int(trace.slices.processor[index]))),
+        svg.element("title", job_hover(trace, job, int(trace.slices.processor[index]))),
         svg.element("rect", width="100%", height=_BAR_PX, class_=classes),
     ]
     label = clipped(trace.task_names[task], 40)
@@ -166,7 +166,8 @@ def _piece(
     return svg.element("svg", *children, x=svg.at(left), y=y, width=svg.at(width), height=_BAR_PX)
 
 
-def _hover(trace: Trace, job: int, processor: int) -> str:
+def job_hover(trace: Trace, job: int, processor: int) -> str:
+    """What a bar says when it is pointed at, line by line."""
     jobs = trace.jobs
     start, finish = int(jobs.start_ns[job]), int(jobs.finish_ns[job])
     lines = [
@@ -213,7 +214,8 @@ def _response_bracket(trace: Trace, job: int, row: int, start_ns: int, end_ns: i
     return svg.element("line", x1=svg.at(left), x2=svg.at(right), y1=y, y2=y, class_="response")
 
 
-def _listed(trace: Trace, job: int, processor: str) -> ListedJob:
+def listed_job(trace: Trace, job: int, processor: str) -> ListedJob:
+    """The line of the table for the job in row `job`."""
     jobs = trace.jobs
     start, finish = int(jobs.start_ns[job]), int(jobs.finish_ns[job])
     arrival = int(jobs.arrival_ns[job])

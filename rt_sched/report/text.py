@@ -10,12 +10,13 @@ from rt_sched.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 NO_VALUE = "–"
 
-#: C0 and C1 controls other than tab, line feed and carriage return, and lone surrogates: HTML forbids or mangles them.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+#: C0 and C1 controls other than tab, line feed and carriage return, lone surrogates, and two that are no characters:
+#: HTML or XML forbids or mangles them.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(text: str) -> str:
-    """`text` with every character that HTML cannot carry replaced by U+FFFD."""
+    """`text` with every character that HTML or XML cannot carry replaced by U+FFFD."""
     return _FORBIDDEN.sub("\ufffd", text)
 
 
