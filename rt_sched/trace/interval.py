@@ -13,6 +13,7 @@ from rt_sched.trace.records import (
     DropTable,
     EventKind,
     EventTable,
+    Int8s,
     Int64s,
     JobStatus,
     JobTable,
@@ -47,7 +48,11 @@ class Interval:
         if self._complete:
             return
         key = (part.jobs.task.astype(np.int64) << _NUMBER_BITS) + part.jobs.number
-        there, slices = self._there(part), self._slices_inside(part)
+        slices = self._slices_inside(part)
+        there = self._there(part.jobs.arrival_ns, part.jobs.finish_ns, part.jobs.status)
+        there[part.slices.job[slices]] = True
+        for known in self._jobs[-1:]:
+            there |= np.isin(key, known["key"])
         self._jobs.append(_columns(part.jobs, _JOBS, there) | {"key": key[there]})
         self._slices.append(_columns(part.slices, _SLICES, slices) | {"job": key[part.slices.job[slices]]})
         events = self._events_told(part, there)
@@ -73,6 +78,8 @@ class Interval:
         jobs, slices, events = (_joined(parts) for parts in (self._jobs, self._slices, self._events))
         _, newest = np.unique(jobs["key"][::-1], return_index=True)
         rows = len(jobs["key"]) - 1 - newest
+        there = self._there(*(jobs[name][rows] for name in ("arrival_ns", "finish_ns", "status")))
+        rows = rows[there | np.isin(jobs["key"][rows], slices["job"])]
         rows = rows[np.lexsort((jobs["task"][rows], jobs["arrival_ns"][rows]))]
         jobs = {name: column[rows] for name, column in jobs.items()}
         order = np.argsort(jobs["key"])
@@ -83,6 +90,8 @@ class Interval:
             return np.where(jobs["key"][found] == keys, found, -1) if len(order) else found
 
         slices["job"] = row_of(slices["job"])
+        told = (events["job"] < 0) | np.isin(events["job"], jobs["key"])
+        events = {name: column[told] for name, column in events.items()}
         events["job"] = row_of(events["job"])
         del jobs["key"]
         none = np.zeros(0, np.int64)
@@ -96,13 +105,10 @@ class Interval:
             events=EventTable(**events),
         )
 
-    def _there(self, part: Trace) -> Bools:
-        """Jobs that are in the interval, or may come to be."""
-        jobs, slices = part.jobs, part.slices
-        there = (jobs.status == JobStatus.UNFINISHED) | (jobs.finish_ns >= self.start_ns)
-        there |= jobs.arrival_ns >= self.start_ns
-        there[slices.job[self._slices_inside(part)]] = True
-        inside: Bools = there & (jobs.arrival_ns < self.end_ns)
+    def _there(self, arrival_ns: Int64s, finish_ns: Int64s, status: Int8s) -> Bools:
+        """Jobs that are in the interval, or may come to be, whether they run in it or not."""
+        there = (status == JobStatus.UNFINISHED) | (finish_ns >= self.start_ns) | (arrival_ns >= self.start_ns)
+        inside: Bools = there & (arrival_ns < self.end_ns)
         return inside
 
     def _slices_inside(self, part: Trace) -> Bools:
