@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
+from textwrap import wrap
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def gantt_lines(chart: Chart, width: int, *, ascii_only: bool) -> Iterator[Line]
             yield line + _runs(grid.processor(row, letters, signs))
             yield [(_ascii(" " * left + _key(chart, letters), ascii_only), "dim")]
     yield [("", "")]
-    yield [(_legend(chart, signs, grid.column_ns), "dim")]
+    yield from ([(line, "dim")] for line in wrap(_legend(chart, signs, grid.column_ns), max(width, _LEAST)))
     for note in chart.notes:
         yield [(_ascii(note, ascii_only), "yellow")]
 
