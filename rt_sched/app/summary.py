@@ -117,7 +117,7 @@ def make_summary(
         "bounds_cover_until_ns": bounds.covered_until_ns,
         "chains_cover_until_ns": bounds.chains_until_ns,
         "bounds_spans": bounds.spans,
-        "notes": _notes(system, chains, mapping, timeline, recording, watch, detection),
+        "notes": _notes(system, chains, mapping, timeline, recording, watch, detection, takeovers),
     }
 
 
@@ -243,8 +243,9 @@ def _notes(
     recording: Recording,
     watch: ReplayWatch,
     detection: Detection,
+    takeovers: Sequence[TakeoverRun],
 ) -> list[str]:
-    notes = [*timeline.notes, *takeover_notes(detection)]
+    notes = [*timeline.notes, *takeover_notes(detection, takeovers)]
     notes.extend(
         f"chain {judged.chain.name} is not judged {_spans(judged.broken)}, when a fault has taken a part of it"
         for judged in chains

@@ -238,12 +238,18 @@ def late_recoveries(run: TakeoverRun) -> list[Exceeded]:
     ]
 
 
-def takeover_notes(detection: Detection) -> list[str]:
-    """What a reader has to know of losses that were noticed in a run."""
+def takeover_notes(detection: Detection, runs: Sequence[TakeoverRun] = ()) -> list[str]:
+    """What a reader has to know of losses that were noticed in a run, and of the takeovers that answered them."""
     notes = [
         f"at {format_ms(one.noticed_ns)} ms nothing answers the loss of {', '.join(one.losses)}: {one.reason}"
         for one in detection.decisions
         if one.in_force_ns is None
+    ]
+    notes += [
+        f"the takeover at {format_ms(one.decision.in_force_ns)} ms for {', '.join(one.decision.losses)} has no bounds: "
+        f"{one.reason}"
+        for one in runs
+        if not one.analysed
     ]
     if detection.not_watched:
         notes.append(f"not watched, as the recording does not hold them: {', '.join(detection.not_watched)}")

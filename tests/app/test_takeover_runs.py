@@ -14,7 +14,7 @@ from rt_sched.app.bounds import run_bounds
 from rt_sched.app.check_trace import check_document
 from rt_sched.app.fault_outcomes import fault_outcomes
 from rt_sched.app.judged_chains import judged_chains
-from rt_sched.app.takeover_runs import late_recoveries, takeover_runs
+from rt_sched.app.takeover_runs import late_recoveries, takeover_notes, takeover_runs
 from rt_sched.lowering import lower, nominal_samples
 from rt_sched.messages import ArbiterDecision, ArbiterState, Command
 from rt_sched.model import Fault, FaultKind, Plan, System
@@ -86,6 +86,8 @@ def test_a_takeover_on_another_is_reported_without_a_bound(system, plan):
     rows = fault_outcomes(system, faults, CAMERAS, [], detection, (first, second))
     assert rows[1]["takeover"]["losses"] == ["camera:front", "device:a"]
     assert "another takeover was in force" in rows[1]["takeover"]["reason"]
+    (note,) = takeover_notes(detection, (first, second))
+    assert note.endswith("for camera:front, device:a has no bounds: another takeover was in force")
 
 
 def test_rows_say_who_noticed_when_it_switched_recovered_and_returned(system, plan):
