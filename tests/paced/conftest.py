@@ -44,10 +44,10 @@ class Ended:
 class Running:
     """A paced run in a process group of its own."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, system: Path = SYSTEM) -> None:
         self.folder = folder
         call = "import sys; sys.argv[0] = 'rt-sched'; from rt_sched.cli import main; main()"
-        arguments = ["replay", str(LOG), "--system", str(SYSTEM), "--paced", "--json", "-o", str(folder), *options]
+        arguments = ["replay", str(LOG), "--system", str(system), "--paced", "--json", "-o", str(folder), *options]
         self.process = subprocess.Popen(
             [sys.executable, "-c", call, *arguments],
             stdout=subprocess.PIPE,
@@ -55,6 +55,7 @@ class Running:
             text=True,
             start_new_session=True,
             cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": f"{ROOT}:{Path(__file__).parent}"},
         )
 
     def members(self) -> dict[int, str]:

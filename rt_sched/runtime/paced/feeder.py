@@ -36,8 +36,9 @@ class Playback:
 
     @property
     def filled(self) -> bool:
-        """Whether one of the lines is full, so that no more can be decoded before the begin."""
-        return any(line is not None and line.filled for line in self.lines)
+        """Whether no more can be decoded before the begin, as a line is full, or there is nothing to decode."""
+        lines = [line for line in self.lines if line is not None]
+        return not lines or any(line.filled for line in lines)
 
 
 def decode_ahead(playback: Playback, feed: SampleFeed, decode: Callable[[RecordedMessage], Any]) -> None:

@@ -1,0 +1,43 @@
+"""Stages that do nothing but take time: a number of loops, and some that never end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+
+from rt_sched.messages import ImuSample
+from rt_sched.ports import JobContext, StageBase
+
+
+@numba.njit(nogil=True)  # type: ignore[misc]
+def _spin(loops: int) -> int:
+    """Compiled code, in which no handler of Python runs."""
+    value = 1
+    for step in range(loops):
+        value = (value * 1103515245 + step) & 0x7FFFFFFF
+    return value
+
+
+class Burn(StageBase):
+    """Takes `ms` of CPU time in each job; from job `forever_from` on, until it is killed, in compiled code."""
+
+    inputs: ClassVar[Mapping[str, type]] = {"imu": ImuSample}
+    optional_inputs: ClassVar[frozenset[str]] = frozenset({"imu"})
+    outputs: ClassVar[Mapping[str, type]] = {"out": ImuSample}
+
+    def __init__(self, *, ms: float = 1.0, forever_at: int | None = None) -> None:
+        self._ns, self._forever_at = int(ms * 1e6), forever_at
+
+    def start(self, _context: Any) -> None:
+        _spin(10)
+
+    def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        end_ns = time.thread_time_ns() + self._ns
+        while job.number == self._forever_at or time.thread_time_ns() < end_ns:
+            _spin(10_000)
+        none = np.zeros(3)
+        return {"out": ImuSample(job.arrival_ns, "burn", none, none)}
