@@ -99,8 +99,8 @@ class Supervisor:
                 self._replace(pid)
 
     def _stop_runaway(self, pid: int) -> None:
-        """Its budget is used up and it stands still already. It ends below all tasks, but before ordinary processes, which
-        may be many: its ends of the edges are free only when it is gone.
+        """Its budget is used up and it stands still already. It ends below all tasks, but before ordinary processes,
+        which may be many: its ends of the edges are free only when it is gone.
         """
         charge = self._serves.get(pid)
         demote(pid, Scheduling.fifo(1) if self._real_time else None)
