@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from html.parser import HTMLParser
 from typing import Any
 
@@ -34,7 +35,7 @@ class Page(HTMLParser):
         if tag == "data":
             self.values.append(given["value"] or "")
             if any(one == "tr" for one, _ in self._open):
-                self.rows[-1][-1].append(int(float(given["value"] or "0")))
+                self.rows[-1][-1].append(int(Fraction(given["value"] or 0)))
         if "data-value" in given:
             self.values.append(given["data-value"] or "")
         if tag == "table":
