@@ -5,9 +5,10 @@
     in place at 30 Hz, the same frame already written into a slot of the transport, from before its publication
 
 The receiver sleeps until it is woken: nobody polls. The transports take turns, so that each meets the same load; each
-round has a receiver of its own. Messages that a full queue loses are not in the figures, only in the count. Peers that are not installed are named. Run it from the root of a checkout:
+round has a receiver of its own. Messages that a full queue loses are not in the figures, only in the count. Peers that
+are not installed (`pip install 'rt-sched[bench]'`) are named. Run it from the root of a checkout:
 
-    python benchmarks/transport.py [--rounds N] [--json]
+    python benchmarks/transport.py [--rounds N] [--priority P] [--json]
 """
 
 from __future__ import annotations
@@ -227,18 +228,27 @@ def table(document: dict[str, Any]) -> str:
     lines += document["missing"]
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     load = ", ".join(f"{load:.1f}" for load in document["load"])
-    lines.append(f"{machine['cores']} cores {machine['processor']}, Linux {machine['kernel']}, {versions}; load {load}")
+    scheduling = "default scheduling" if document["priority"] is None else f"SCHED_FIFO {document['priority']}"
+    lines.append(f"{machine['cores']} cores {machine['processor']}, Linux {machine['kernel']}, {versions}")
+    lines.append(f"{scheduling}, load average before and after each round {load}")
     return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="turns of every transport (default: 5)")
+    parser.add_argument("--priority", type=int, help="run all processes under SCHED_FIFO with this priority, 1 to 99")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error("--rounds: at least 1")
+    if arguments.priority is not None:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(arguments.priority))
+        except (OSError, ValueError) as error:
+            parser.error(f"--priority: {error}")
     document = measure_all(arguments.rounds)
+    document["priority"] = arguments.priority
     print(json.dumps(document, indent=2) if arguments.json else table(document))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import iceoryx2
 import numpy as np
 
+from rt_sched.transport.leftovers import remove, run_folder, run_name
 from transports import DEPTH
 
 TITLE = "iceoryx2"
@@ -19,11 +19,15 @@ IN_PLACE = True
 class Peer:
     def __init__(self, size: int) -> None:
         iceoryx2.set_log_level(iceoryx2.LogLevel.Error)
-        self.name = iceoryx2.ServiceName.new(f"rt-sched/benchmark/{os.getpid()}/{size}")
+        self.run = run_name()
+        self.name = iceoryx2.ServiceName.new("benchmark")
         self.size = size
 
     def _services(self) -> tuple[Any, Any, Any]:
-        node = iceoryx2.NodeBuilder.new().create(iceoryx2.ServiceType.Ipc)
+        config = iceoryx2.config.default()
+        config.global_cfg.prefix = iceoryx2.FileName.new(self.run)
+        config.global_cfg.root_path = iceoryx2.Path.new(str(run_folder(self.run)))
+        node = iceoryx2.NodeBuilder.new().config(config).create(iceoryx2.ServiceType.Ipc)
         messages = node.service_builder(self.name).publish_subscribe(iceoryx2.Slice[ctypes.c_uint8])
         service = messages.subscriber_max_buffer_size(DEPTH).enable_safe_overflow(True).open_or_create()
         return node, service, node.service_builder(self.name).event().open_or_create()
@@ -61,6 +65,7 @@ class Peer:
     def close(self) -> None:
         self.publisher.delete()
         self.notifier.delete()
+        remove(self.run)
 
 
 def _bytes(sample: Any) -> memoryview:
