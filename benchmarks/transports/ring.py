@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rt_sched.kernels import ring as kernels
 from rt_sched.model.task import Edge, EdgeKind
 from rt_sched.transport import Channel, ChannelReader, Segment
 from transports import DEPTH
@@ -17,7 +16,6 @@ IN_PLACE = True
 
 class Peer:
     def __init__(self, size: int) -> None:
-        kernels.warm_up()
         reader = ChannelReader("reader", Edge(EdgeKind.QUEUE, DEPTH))
         self.segment = Segment.create([Channel("c", size, (reader,))])
         self.size = size

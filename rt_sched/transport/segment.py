@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 
 from rt_sched.errors import DeploymentError
+from rt_sched.kernels import ring as kernels
 from rt_sched.kernels.ring import bell as bell_kernel
 from rt_sched.kernels.ring.layout import fill_in
 from rt_sched.transport.bell import Bell
@@ -46,6 +47,7 @@ class Segment:
     """The channels of a run as one process sees them, a `rt_sched.ports.Port`; `create` or `attach` one."""
 
     def __init__(self, fd: int, placement: Placement) -> None:
+        kernels.warm_up()  # the first call of each loads it, which takes longer than a job may
         self._fd = fd
         self._placement = placement
         self._control = mmap.mmap(fd, placement.payload, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
