@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install replay test lint pytest benchmark evidence clean
+.PHONY: help install replay test lint benchmark evidence clean
 
 help:
 	@echo "make replay     install, then replay the shipped log; the report lands in runs/hazard/report.html"
@@ -15,27 +15,28 @@ help:
 
 install: $(VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: $(VENV)/.packages
+	$(BIN)/rt-sched compile
+	@touch $@
+
+$(VENV)/.packages: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rt-sched needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/rt-sched compile
 	@touch $@
 
 replay: install
 	$(BIN)/rt-sched replay replay_data/hazard.mcap --system examples/quad_orin.yaml -o runs/hazard
 
-lint: install
+lint: $(VENV)/.packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Types are checked on one core only, which is time in which the others can test.
-test: install
-	@$(MAKE) --no-print-directory -j2 lint pytest
-
-pytest: install
+# Types are checked on one core only, and most kernels compiled on another.
+test: $(VENV)/.packages
+	@$(MAKE) --no-print-directory -j2 install lint
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 benchmark: install
