@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import compileall
 import importlib
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +15,7 @@ _PACKAGES = ("rt_sched", "pipelines", "sensors", "safety", "hw")
 
 
 def compile_all(say: Callable[[str], None]) -> None:
-    """Compiles the kernels of scheduling, analysis and LiDAR stages; `say` gets a line before and after.
+    """Compiles the kernels of scheduling, analysis, LiDAR stages and scenes; `say` gets a line before and after.
 
     The scheduling machine, which takes longest, beside all others. Modules come along, as an installation that is only
     linked into an environment has no bytecode yet, and some environments tell Python to keep none.
@@ -44,7 +45,21 @@ def _compile_others() -> None:
     batch.warm_up()
     for stage in (Preprocess(), Cluster()):
         stage.start(StageContext(task="compile", base_dir=Path()))
+    _compile_scene()
     _compile_modules()
+
+
+def _compile_scene() -> None:
+    """By the first frame and sweep of a scene."""
+    from sensors.scene.catalogue import SCENES, build_world
+    from sensors.scene.rig import quad_orin_rig
+    from sensors.scene.writer import write_scene
+
+    duration_s = 0.02
+    world = build_world(SCENES["hazard"], duration_s=duration_s)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "scene.mcap"
+        write_scene(world, quad_orin_rig(), path, duration_s=duration_s, cameras=("front_wide",), seed=1)
 
 
 def _compile_modules() -> None:
