@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,20 @@ def test_nothing_is_recovered_before_commands_are_valid(system, plan):
     assert row["recovered_after_ns"] == 299 * MS
     (row,) = fault_outcomes(system, [fault], CAMERAS, valid[:4], detection, runs)
     assert row["recovered_after_ns"] is None
+
+
+def test_a_timed_task_that_was_stopped_begins_anew_and_breaks_no_assumption():
+    extra = "  other: {runs_on: b.cpu, activation: {rate: 30Hz}, execution: {wcet: 1ms}}\n"
+    system = rig(extra=extra)
+    plan = plan_takeovers(system, make_plan(system, None))
+    stopping = tuple(replace(one, dropped=("other",)) for one in plan.takeovers)
+    plan = replace(plan, takeovers=stopping)
+    fault = Fault(FaultKind.DEVICE, "a", 503 * MS, 600 * MS)
+    trace, _, runs = run(system, plan, fault)
+    arrivals = trace.jobs.arrival_ns[trace.jobs.task == trace.task_names.index("other")]
+    assert (arrivals > 1_200 * MS).any()
+    bounds = run_bounds(system, plan, trace, judged_chains(system, plan, trace, [fault], CAMERAS, []), [], runs)
+    assert [one["assumption"] for one in bounds.monitors if not one["holds"]] == []
 
 
 def test_monitors_hold_jobs_against_what_was_declared_where_they_ran():

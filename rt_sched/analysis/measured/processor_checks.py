@@ -25,7 +25,8 @@ def clock_errors(mode: ModeLoad, trace: Trace) -> Looked:
     """Distance of periodic arrivals from where the clock of their device puts them: at most its declared error.
 
     The error is the same throughout a run: what tasks of one device are off beyond their first job counts in full.
-    Additional arrivals, which a takeover asks for, are not the clock's.
+    Additional arrivals, which a takeover asks for, are not the clock's, and a task that it had stopped begins anew when
+    it is added again.
     """
     first: dict[str, int] = {}
     for index, task in enumerate(mode.system.tasks):
@@ -33,7 +34,7 @@ def clock_errors(mode: ModeLoad, trace: Trace) -> Looked:
         if not on_the_clock(mode, task) or not mode.active[index] or row.rate_hz is None:
             continue
         device = mode.plan.processors[row.processor].device
-        rows = np.flatnonzero(trace.jobs.task == index)
+        rows = np.flatnonzero((trace.jobs.task == index) & (trace.jobs.arrival_ns < _added_ns(trace, index)))
         additional = _additional(trace, index, rows)
         rows, of_clock = rows[~additional], trace.jobs.number[rows] - np.cumsum(additional)
         numbers, arrivals = trace.jobs.number[rows], trace.jobs.arrival_ns[rows]
@@ -45,6 +46,13 @@ def clock_errors(mode: ModeLoad, trace: Trace) -> Looked:
         # A whole clock that is off by too much, or one that moves within its limit.
         values = np.where(off == shift, np.abs(off), limit_ns + np.abs(off - shift))
         yield compared(row.name, numbers, arrivals, values, limit_ns)
+
+
+def _added_ns(trace: Trace, task: int) -> int:
+    """When a task was added for the first time; after the end where it never was."""
+    events = trace.events
+    times_ns = events.time_ns[(events.kind == EventKind.TASK_ADDED) & (events.task == task)]
+    return int(times_ns.min(initial=trace.horizon_ns + 1))
 
 
 def _additional(trace: Trace, task: int, rows: Int64s) -> Bools:
