@@ -57,7 +57,7 @@ def paced_document(
             {
                 "task": order.system.tasks[one.task].name,
                 "pid": one.pid,
-                "noticed_ns": one.noticed_ns,
+                "noticed_ns": one.noticed_ns if one.noticed_ns >= 0 else None,
                 "by_budget": one.by_budget,
             }
             for one in outcome.losses

@@ -139,8 +139,10 @@ class Outlets:
 
     writers: Mapping[str, Writer]
 
-    def publish(self, parcels: Mapping[str, Encoded], number: int, capture_ns: int, now_ns: Callable[[], int]) -> int:
-        """Publishes every port at one instant, which it returns.
+    def publish(
+        self, parcels: Mapping[str, Encoded], number: int, capture_ns: int, finished_ns: Callable[[], int]
+    ) -> None:
+        """Publishes every port at one instant; `finished_ns` says which, and is asked before anybody can read.
 
         A message that is larger than its channel takes is replaced by the reason.
         """
@@ -154,10 +156,9 @@ class Outlets:
                 loan = writer.loan(parcel.size)
             parcel.write(loan.data)
             loans.append((writer, loan, parcel.size))
-        published_ns = now_ns()
+        published_ns = finished_ns()
         for writer, loan, size in loans:
             writer.publish(loan, capture_ns, published_ns, size=size, tag=number)
-        return published_ns
 
 
 def outlets_of(port: Port, task: str, channels: Mapping[str, Channel], ports: Sequence[str]) -> Outlets:

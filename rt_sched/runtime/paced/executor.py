@@ -299,7 +299,7 @@ class PacedRun:
             inbox=inbox,
             journal=journal,
             turns=self._turns[index],
-            publish=lambda parcels, number, capture_ns: outlets.publish(parcels, number, capture_ns, self.clock.now_ns),
+            publish=outlets.publish,
             keep=self._spools[index].keep,
         )
 

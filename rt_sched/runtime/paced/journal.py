@@ -56,10 +56,13 @@ class Journal:
         self.rows[number]["status"] = JobStatus.SUPPRESSED
 
     def close_open(self, pid: int, status: JobStatus) -> None:
-        """The job that a process had begun when it was lost ends with `status`; it may have none."""
+        """The job that a process had begun when it was lost ends with `status`; it may have none.
+
+        One that has its finish has begun to publish, and others may read what it published: it is completed.
+        """
         last = self.count - 1
         if last >= 0 and self.rows[last]["pid"] == pid and self.rows[last]["status"] == JobStatus.UNFINISHED:
-            self.rows[last]["status"] = status
+            self.rows[last]["status"] = status if self.rows[last]["finish_ns"] == NONE else JobStatus.COMPLETED
 
     def read(self) -> npt.NDArray[np.void]:
         """A copy of all rows."""

@@ -50,8 +50,17 @@ class Lane:
             self._grants[place].wait(seen, None)
             seen = self._grants[place].count()
 
+    def bury(self, place: int) -> None:
+        """`leave` for a member that has died. Whoever has the lane then is called once more: the dead one may have
+        handed it on and died before it could say so.
+        """
+        self.leave(place)
+        owner = self.owner
+        if owner is not None:
+            self._grants[owner].ring()
+
     def leave(self, place: int) -> None:
-        """Hands the lane on, if it is this member's; also for one that has died, which then waits no more."""
+        """Hands the lane on, if it is this member's, which waits no more."""
         following = None
         with self._mutex.held():
             self._places[place]["waits"] = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rt_sched.model import Task
@@ -37,7 +37,7 @@ def practise(
         inbox=Inbox(edges, inlets, row.tolerance_ns),
         journal=Journal(len(edges), times),
         turns=Turns(turns.policy, turns.level, turns.place),
-        publish=lambda parcels, _number, _capture_ns: _written(parcels, clock),
+        publish=_written,
         keep=spool.keep,
     )
     worker = Worker(post, stage, None)
@@ -90,7 +90,7 @@ class _Desk:
         return self.newest()
 
 
-def _written(parcels: Mapping[str, Encoded], clock: PacedClock) -> int:
+def _written(parcels: Mapping[str, Encoded], _number: int, _capture_ns: int, finished_ns: Callable[[], int]) -> None:
     for parcel in parcels.values():
         parcel.to_bytes()
-    return clock.now_ns()
+    finished_ns()

@@ -68,9 +68,10 @@ def work(job: Employment, *, is_spare: bool) -> None:
         gc.disable()
         with suppress(Refused):  # the launcher says so once for all workers
             lock_memory(as_used=True)
+        calls = job.roster.calls_answered(mine)  # before it can be called
         places[state][mine] = State.READY
         if is_spare:
-            if not _called(job):
+            if not _called(job, calls):
                 return
         elif not job.clock.wait_until_prepared():
             return
@@ -91,9 +92,9 @@ def work(job: Employment, *, is_spare: bool) -> None:
         raise
 
 
-def _called(job: Employment) -> bool:
-    """Waits until the task needs its spare; False when the run has ended before."""
-    call, calls = job.roster.spare_call(job.index), job.roster.calls_answered(job.index)
+def _called(job: Employment, calls: int) -> bool:
+    """Waits until the task needs its spare for one more time than `calls`; False when the run has ended before."""
+    call = job.roster.spare_call(job.index)
     while call.count() == calls and not job.clock.ended:
         call.wait(calls, None)
     return not job.clock.ended

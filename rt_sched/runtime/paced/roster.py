@@ -10,6 +10,8 @@ import numpy as np
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.transport.bell import Bell
 
+#: Stands for the time of a loss that was noticed before the run had begun.
+BEFORE_NS = -1
 _TEXT_BYTES = 4096
 
 
@@ -46,7 +48,10 @@ _MOST_LOSSES = 1024
 
 @dataclass(frozen=True, slots=True)
 class WorkerLoss:
-    """A worker that ended before the run did. `noticed_ns`: run time. `by_budget`: its supervisor ended it."""
+    """A worker that ended before the run did.
+
+    `noticed_ns`: run time, `BEFORE_NS` before it began. `by_budget`: its supervisor ended it.
+    """
 
     task: int
     pid: int

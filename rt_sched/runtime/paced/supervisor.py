@@ -15,7 +15,7 @@ from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.signals import SignalDescriptor
 from rt_sched.runtime.paced.journal import Journal
 from rt_sched.runtime.paced.process import Employment, work
-from rt_sched.runtime.paced.roster import State
+from rt_sched.runtime.paced.roster import BEFORE_NS, State
 from rt_sched.runtime.paced.tier import SUPERVISOR_PRIORITY
 from rt_sched.runtime.paced.turns import Turns
 from rt_sched.trace.records import JobStatus
@@ -109,15 +109,14 @@ class Supervisor:
         os.kill(pid, signal.SIGKILL)
 
     def _replace(self, pid: int) -> None:
-        if self._spares.pop(pid, None) is not None:
-            return
+        spare_of = self._spares.pop(pid, None)
+        if spare_of is not None and not self._is_over(spare_of):
+            self._start(spare_of, is_spare=True)
         charge = self._serves.pop(pid, None)
-        if charge is None:
+        if charge is None or self._is_over(charge):
             return
         index, places = charge.employment.index, self._roster.places
-        if self._clock.ended or places["state"][index] in (State.ENDED, State.FAILED):
-            return
-        by_budget = self._roster.lose(index, pid, self._clock.now_ns())
+        by_budget = self._roster.lose(index, pid, self._clock.now_ns() if self._clock.begun else BEFORE_NS)
         charge.turns.lost()
         charge.journal.close_open(pid, JobStatus.ABORTED if by_budget else JobStatus.LOST)
         spare = next((spare for spare, other in self._spares.items() if other is charge), None)
@@ -130,6 +129,11 @@ class Supervisor:
             self._start(charge, is_spare=False)
         if charge.keeps_spare:
             self._start(charge, is_spare=True)
+
+    def _is_over(self, charge: Charge) -> bool:
+        """Whether nobody is to take the place of a worker that has ended."""
+        state = self._roster.places["state"][charge.employment.index]
+        return self._clock.ended or state in (State.ENDED, State.FAILED)
 
     def _end_all(self) -> None:
         for pid in (*self._serves, *self._spares):

@@ -40,6 +40,6 @@ class Turns:
     def lost(self) -> None:
         """The worker has died or was stopped for good, perhaps in its turn."""
         if self.lane is not None:
-            self.lane.leave(self.place)
+            self.lane.bury(self.place)
         if self.ranking is not None:
             self.ranking.leave(self.place, alive=False)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from rt_sched.model import Task
 from rt_sched.ports import JobContext, Stage
 from rt_sched.runtime.host.cpu_time import CpuTimer, thread_clock
@@ -29,7 +31,8 @@ _NOTHING: Mapping[int, Letter] = {}
 class Post:
     """Everything that a worker works with; its parts lie in shared memory, so that another can go on in its place.
 
-    `publish`: hands on what a job has packed, by port, with its number and stamp, and returns when that was (run time).
+    `publish`: hands on what a job has packed, by port, with its number and stamp; its last argument notes and returns
+    the run time, and is called before anybody can read.
     `keep`: puts it into the record of the run.
     """
 
@@ -41,7 +44,7 @@ class Post:
     inbox: Inbox
     journal: Journal
     turns: Turns
-    publish: Callable[[Mapping[str, Encoded], int, int], int]
+    publish: Callable[[Mapping[str, Encoded], int, int, Callable[[], int]], None]
     keep: Callable[[int, Outputs | NoData, Mapping[str, Encoded]], None]
 
 
@@ -94,7 +97,7 @@ class Worker:
                     post.task, self._stage, self._guard, context, _results(read), finished_ns=post.clock.now_ns
                 )
                 parcels = packed(result, tuple(self._stage.outputs))
-                row["finish_ns"] = post.publish(parcels, number, capture_ns)
+                post.publish(parcels, number, capture_ns, lambda: self._finished(row))
                 post.keep(number, result, parcels)
                 row["status"] = JobStatus.COMPLETED
             if self._budget is not None:
@@ -102,6 +105,11 @@ class Worker:
             row["executed_ns"] = time.thread_time_ns() - used_ns
         for letter in {*arrival.bound.values(), *read.values()}:
             letter.release()
+
+    def _finished(self, row: np.void) -> int:
+        """Writes down that the job has finished now: from here on it counts as completed, whatever happens."""
+        row["finish_ns"] = finish_ns = self._post.clock.now_ns()
+        return finish_ns
 
 
 def _results(read: Mapping[int, Letter]) -> dict[int, Outputs | NoData]:
