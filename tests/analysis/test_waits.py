@@ -12,7 +12,7 @@ from hand_made import element, planned, task
 from rt_sched import model
 from rt_sched.analysis.analyze import analyze, analyze_mode
 from rt_sched.analysis.faults.analyze import analyze_faults
-from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.loads.resolve import at_frequency, mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import Verdict
 from rt_sched.analysis.sensitivity import sensitivity
@@ -170,6 +170,23 @@ def test_an_overrun_may_make_waits_longer() -> None:
     assert all(one.verdict is Verdict.SCHEDULABLE for one in case.tasks)
     assert case.verdict is Verdict.INCONCLUSIVE
     assert case.reason.startswith("wait of b for ecu.gpu: ")
+
+
+def test_an_element_that_serves_waits_may_be_so_much_slower() -> None:
+    text = SERVED.replace("MAX", "10ms").replace("MISSING", "c").replace("max: 6ms", "max: 15ms")
+    text = text.replace("{kind: gpu}", "{kind: gpu, frequency: 1GHz}")
+    system = load_system_text(text, file_name="s", base_dir=".", stages=None)
+    system = replace(system, tasks=system.tasks[:2], modes=(), fault_scenarios=())
+    (mode,) = mode_loads(system, make_plan(system))
+    (found,) = sensitivity(mode, METHODS).frequencies
+    assert (found.pe, found.limited_by) == ("ecu.gpu", "declared wait of b for ecu.gpu")
+    assert found.smallest_hz is not None
+    verdicts = []
+    for hertz in (found.smallest_hz, found.smallest_hz - 1000):
+        slow = at_frequency(mode, "ecu", "gpu", hertz)
+        verdicts.append([one.verdict for one in analyze_mode(slow).waits])
+    assert verdicts[0] == [Verdict.SCHEDULABLE] * 2
+    assert Verdict.INCONCLUSIVE in verdicts[1]
 
 
 def test_no_margin_leaves_a_wait_longer_than_declared() -> None:

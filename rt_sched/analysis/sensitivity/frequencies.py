@@ -33,8 +33,14 @@ class FrequencyMargin:
 
 
 def elements_with_frequency(mode: ModeLoad) -> list[tuple[str, ProcessingElement]]:
-    """Device and element of all that have tasks in this mode, and a frequency."""
+    """Device and element of all that have tasks in this mode, or serve waits of some, and a frequency."""
     busy = {(load.processor.device, load.processor.pe) for load in mode.loads if load.tasks}
+    busy |= {
+        wait.on
+        for task, here in zip(mode.system.tasks, mode.active, strict=True)
+        for wait in (task.suspensions if here else ())
+        if wait.on is not None
+    }
     return [
         (device.name, pe)
         for device in mode.system.devices
