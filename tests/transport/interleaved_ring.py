@@ -1,4 +1,4 @@
-"""The ring's own functions, run step by step: every access to memory is a step, and a schedule says whose turn it is.
+"""The ring's own functions, run step by step: each access to what changes is a step, a schedule says whose turn it is.
 
 Processes are threads of which one at a time may go on until its next access. Each may be killed at any of its steps.
 Between steps memory is what all agree on: this looks for faults of the algorithm; the order that atomics guarantee to
@@ -33,6 +33,8 @@ class Memory:
         fill_in(words_of_ring, self.slots, loans, readers)
         self.words: list[int] = words_of_ring.tolist()
         self.readers = layout.readers
+        #: What never changes: it makes no difference when it is read.
+        self.fixed = {start + at for start in (0, *layout.readers) for at in range(0, words.APART, words.WORD)}
         self.payload = [-1] * self.slots
         #: (reader, slot, sequence) of every message in the hands of a live reader
         self.in_hand: set[tuple[int, int, int]] = set()
@@ -54,7 +56,8 @@ def ring_functions(memory: Memory, step: Callable[[], None]) -> SimpleNamespace:
     """The operations of `write` and `read`, over `memory`, with `step` before every access."""
 
     def load(address: int) -> int:
-        step()
+        if address not in memory.fixed:
+            step()
         return memory.words[address // 8]
 
     def store(address: int, value: int) -> None:

@@ -36,7 +36,7 @@ def check(memory):
         assert unread <= memory.word(reader + words.DEPTH)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_any_order_of_steps(seed):
     random = Random(seed)  # noqa: S311
@@ -48,7 +48,7 @@ def test_any_order_of_steps(seed):
     check(memory)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_any_order_of_steps_with_deaths(seed):
     """Writer and readers are killed at random steps and followed by others, which find everything in order."""

@@ -53,7 +53,7 @@ class Naive:
         return number, number - self.taken
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(edges=st.lists(EDGES, min_size=1, max_size=3), operations=OPERATIONS)
 def test_it_does_what_lists_do(edges, operations):
     names = [str(number) for number in range(len(edges))]
