@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rt_sched.errors import DataError
-from rt_sched.kernels.ring import bell as bell_kernel
-from rt_sched.kernels.ring import read as kernel
-from rt_sched.kernels.ring import words
+from rt_sched.kernels.ring.bell import CHANGED, LATE
+from rt_sched.kernels.ring.read import claim, release, take, unread, wait
+from rt_sched.kernels.ring.words import NOTHING
 from rt_sched.transport.bell import FOREVER_NS, Bell, check_wait
 from rt_sched.transport.views import SlotViews
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RingMessage:
-    """See `rt_sched.ports.Message`. `facts`: what `kernel.take` said of it."""
+    """See `rt_sched.ports.Message`. `facts`: what the kernel's `take` said of it."""
 
     __slots__ = ("_reader", "data", "facts")
 
@@ -83,34 +83,34 @@ class RingReader:
         self._held: dict[int, RingMessage] = {}
         self._time = np.zeros(2, np.int64)
         self._time_address = self._time.ctypes.data
-        self._abandoned: int = kernel.claim(reader)
+        self._abandoned: int = claim(reader)
 
     @property
     def abandoned(self) -> int:
         return self._abandoned
 
     def unread(self) -> int:
-        count: int = kernel.unread(self._reader)
+        count: int = unread(self._reader)
         return count
 
     def wait(self, timeout_ns: int | None) -> bool:
         until_ns = FOREVER_NS if timeout_ns is None else monotonic_ns() + timeout_ns
         while True:
-            result = kernel.wait(self._reader, self.bell.address, until_ns, self._time_address)
-            if result == bell_kernel.CHANGED:
+            result = wait(self._reader, self.bell.address, until_ns, self._time_address)
+            if result == CHANGED:
                 return True
-            if check_wait(result) == bell_kernel.LATE:
+            if check_wait(result) == LATE:
                 return False
 
     def take(self) -> RingMessage | None:
         if self._ending is None:
             raise DataError(f"{self._name}: it was closed, or is the parent process's")
-        facts = kernel.take(self._ring, self._reader)
+        facts = take(self._ring, self._reader)
         slot = facts[0]
         if slot >= 0:
             message = self._held[facts[1]] = RingMessage(self, facts, self._views.give(slot, facts[5]))
             return message
-        if slot == words.NOTHING:
+        if slot == NOTHING:
             return None
         raise DataError(f"{self._name}: {len(self._held)} messages are in hand, as many as it holds; release one")
 
@@ -121,7 +121,7 @@ class RingReader:
             raise BufferError(f"{self._name}: an array still refers to a message that is let go; copy what has to stay")
         del self._held[pin]
         if self._ending is not None:
-            kernel.release(self._reader, pin)
+            release(self._reader, pin)
 
     def close(self) -> None:
         """BufferError while an array refers to a message in hand."""
