@@ -13,9 +13,21 @@ from rt_sched.model import Placement, Plan, Processor, System, Takeover
 from rt_sched.units import format_ns
 
 PLAN_VERSION = 1
-#: What a plan does not depend on: where files lie, names in recordings, code that runs, where figures come from.
+#: What a plan does not depend on: where files lie, names in recordings, code that runs and where, where figures come
+#: from, and what a system is asked for beside its deadlines and limits.
 _IMMATERIAL = frozenset(
-    {"base_dir", "topics", "arrival_clock", "calibration", "stage", "parameters", "origin", "fault_scenarios"}
+    {
+        "base_dir",
+        "topics",
+        "arrival_clock",
+        "calibration",
+        "stage",
+        "parameters",
+        "origin",
+        "fault_scenarios",
+        "requirements",
+        "deployments",
+    }
 )
 
 

@@ -13,7 +13,7 @@ from rt_sched.config import load_system_text
 from rt_sched.config.plan_file import load_plan_file
 from rt_sched.config.plan_text import plan_text, system_sha256
 from rt_sched.errors import ConfigError
-from rt_sched.model import Placement, Plan, System, Takeover
+from rt_sched.model import Deployment, Placement, Plan, System, Takeover
 from rt_sched.planner import make_plan
 
 SYSTEM = """
@@ -79,7 +79,9 @@ def test_the_hash_is_that_of_what_a_plan_depends_on(system: System, tmp_path: Pa
     slower = replace(system, tasks=(replace(task, deadline_ns=task.deadline_ns - 1), system.tasks[1]))
     elsewhere = replace(system, base_dir="/elsewhere")
     renamed = replace(system, sensors=(replace(system.sensors[0], topics=("/b",)),))
+    deployed = replace(system, deployments=(Deployment(("left", "cpu"), (0, 1)),))
     assert system_sha256(slower) != system_sha256(system) == system_sha256(elsewhere) == system_sha256(renamed)
+    assert system_sha256(deployed) == system_sha256(system)
     path = _written(tmp_path, plan_text(system, make_plan(system)))
     plan, note = plan_for(slower, path, None)
     assert plan == make_plan(system)
