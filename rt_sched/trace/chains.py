@@ -200,8 +200,10 @@ def _outputs(trace: Trace, name: str, useful: Bools) -> tuple[Int64s, Int64s]:
 
 
 def _reads_of(trace: Trace, name: str, from_ns: int) -> _Reads:
-    """Reads of the outside world from an instant on."""
+    """Reads of the outside world from an instant on; from the begin on all, since samples may be captured before it."""
     found = _all_reads_of(trace, name)
+    if from_ns <= 0:
+        return found
     some = found.time_ns >= from_ns
     return _Reads(found.by_sensor, found.row[some], found.time_ns[some], found.number[some])
 
@@ -238,4 +240,5 @@ def _walk_back(
             found = message >= 0
             found[found] = useful[message[found]]
         outputs, reached = outputs[found], message[found]
-    return outputs, reached
+    known = np.isin(reached, reads.row)
+    return outputs[known], reached[known]

@@ -22,6 +22,7 @@ from rt_sched.lowering.task_rows import Execution
 from rt_sched.model import ModeChange, System
 from rt_sched.planner import make_plan
 from rt_sched.sim import Simulation
+from rt_sched.trace.chains import measure_chain
 from rt_sched.trace.records import Trace, sample_of
 
 SYSTEM = """
@@ -35,10 +36,15 @@ tasks:
   see: {runs_on: ecu.cpu, core: 0, inputs: {x: eye}, execution: {bcet: 1ms, wcet: 4ms}}
   old: {runs_on: ecu.cpu, core: 0, inputs: {x: top}, execution: {bcet: 1ms, wcet: 3ms}}
   new: {runs_on: ecu.cpu, core: 1, inputs: {x: top}, execution: {bcet: 2ms, wcet: 6ms}, start_latency: 11ms}
+  tick: {runs_on: ecu.cpu, core: 0, activation: {period: 30ms}, execution: {wcet: 1ms}}
   fuse:
     {runs_on: ecu.cpu, core: 1, activation: {period: 20ms}, execution: {wcet: 2ms},
      inputs: {a: {from: see, required: false}, b: {from: new, required: false}, c: {from: old, required: false}}}
+  act:
+    {runs_on: ecu.cpu, core: 1, activation: {period: 20ms}, execution: {wcet: 1ms},
+     inputs: {a: {from: fuse, required: false}, t: {from: tick, required: false}}}
 chains:
+  clock: {path: [tick, act]}
   left: {path: [eye, see, fuse]}
   right: {path: [top, new, fuse]}
 modes:
@@ -84,7 +90,9 @@ def test_no_chain_or_disparity_exceeds_the_bounds_of_the_modes_it_goes_through()
         assert [span["mode"] for span in found.spans] == ["first", "second", "second", "first", "first"]
 
 
-@pytest.mark.parametrize(("which", "of"), [("chain_results", {"left", "right"}), ("disparity_results", {"fuse"})])
+@pytest.mark.parametrize(
+    ("which", "of"), [("chain_results", {"left", "right", "clock"}), ("disparity_results", {"fuse", "act"})]
+)
 def test_bounds_of_the_second_mode_are_held_against_what_is_read_in_it(
     monkeypatch: pytest.MonkeyPatch, which: str, of: set[str]
 ) -> None:
@@ -114,7 +122,7 @@ def test_what_a_register_holds_from_before_does_not_count() -> None:
     trace = run_of(system, 1, (200_000_000, "second"))
     (*_, settled) = spans_of(trace, mode_loads(system, make_plan(system)))
     fresh = fresh_jobs(trace, settled.begin_ns)
-    fuse = (trace.jobs.task == 3) & (trace.jobs.arrival_ns >= settled.begin_ns)
+    fuse = (trace.jobs.task == 4) & (trace.jobs.arrival_ns >= settled.begin_ns)
     assert fuse.any()
     assert not fresh[fuse].any()
     see = (trace.jobs.task == 0) & (trace.jobs.arrival_ns >= settled.begin_ns + 20_000_000)
@@ -137,6 +145,18 @@ def test_fresh_jobs_are_those_all_of_whose_ancestors_are(since_ms: int) -> None:
 
     assert fresh_jobs(trace, since_ns).tolist() == [is_fresh(row) for row in range(len(jobs))]
     assert Counter(fresh_jobs(trace, since_ns).tolist())[True] > 10
+
+
+@pytest.mark.parametrize("since_ms", [0, 333, 795, 5000])
+def test_reads_before_a_part_of_a_run_do_not_count(since_ms: int) -> None:
+    system = loaded()
+    trace, since_ns = run_of(system, 2, (100_000_000, "second")), since_ms * 10**6
+    for chain in system.chains:
+        whole = measure_chain(trace, chain.path)
+        part = measure_chain(trace, chain.path, from_ns=since_ns)
+        later = whole.capture_ns >= since_ns
+        assert part.capture_ns.tolist() == whole.capture_ns[later].tolist()
+        assert part.output_job.tolist() == whole.output_job[later].tolist()
 
 
 SECTION = """
