@@ -52,19 +52,25 @@ class Memory:
         return self.word(reader + words.OFFERED), taken, unread
 
 
-def ring_functions(memory: Memory, step: Callable[[], None]) -> SimpleNamespace:
-    """The operations of `write` and `read`, over `memory`, with `step` before every access."""
+def ring_functions(memory: Memory, step: Callable[[str, int], None]) -> SimpleNamespace:
+    """The operations of `write` and `read`, over `memory`, with `step(what, address)` before every access."""
 
     def load(address: int) -> int:
         if address not in memory.fixed:
-            step()
+            step("load", address)
         return memory.words[address // 8]
 
     def store(address: int, value: int) -> None:
-        step()
+        step("store", address)
         memory.words[address // 8] = value
 
-    accesses: dict[str, Any] = {"load": load, "store": store, "fence": step, "toll": lambda _bell: step()}
+    def fence() -> None:
+        step("fence", 0)
+
+    def toll(bell: int) -> None:
+        step("toll", bell)
+
+    accesses: dict[str, Any] = {"load": load, "store": store, "fence": fence, "toll": toll}
     functions = SimpleNamespace()
     for module in (write, read):
         rebuilt: dict[str, Any] = {**vars(module), **accesses}
@@ -112,7 +118,7 @@ class Process:
         self.done = True
         self._theirs.release()
 
-    def _wait(self) -> None:
+    def _wait(self, _what: str, _address: int) -> None:
         self._theirs.release()
         self._mine.acquire()
         if self.dies:
