@@ -38,9 +38,10 @@ from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.runtime.detection import detect
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.host.tiers import Tier
-from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedRun
+from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedRun, host_cores
 from rt_sched.runtime.paced.feeder import Playback, decode_ahead
 from rt_sched.runtime.paced.gather import Course, trace_of
+from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.rehearsal import Rehearsal, rehearse
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, samples_read
 from rt_sched.runtime.timeline import Timeline, build_timeline
@@ -95,6 +96,8 @@ def run_paced(request: PacedRequest, progress: Progress) -> ReplayResult:
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         horizon_ns = min(horizon_of(system, timeline), request.duration_ns or horizon_of(system, timeline))
         given = lower(system, plan, timeline.samples, horizon_ns=horizon_ns)
+        host_cores(system, plan)
+        refuse(given.setup)
         progress.step("loading the scheduling kernel")
         kernels.warm_up()
         ring.warm_up()

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from rt_sched.app.host_supply import SupplyLoss
+from rt_sched.app.paced_verdict import paced_status
 from rt_sched.app.tiers import tier_rows
 from rt_sched.runtime.host.tiers import Tier, TierReport
 from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedWorker
+from rt_sched.runtime.paced.process import ends_jobs
 from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import spread_of
 from rt_sched.units import NS_PER_MS, format_ms
@@ -36,14 +38,14 @@ def paced_document(
         notes.append(f"{shared}: elements share a host core, so times say nothing about the modelled devices")
     if order.tier is Tier.USER:
         notes.append("the user tier has no bounds: other programs of this host may delay any job")
-    status, reason = summary["status"], summary["reason"]
-    if status == "ok" and feed["late"]:
-        status, reason = (
-            "incomplete",
-            f"{feed['late']} samples were published late, by up to {format_ms(feed['max_ns'])} ms",
-        )
-    if status in ("ok", "incomplete") and outcome.losses:
-        status, reason = "incomplete", f"{len(outcome.losses)} workers were lost on the way"
+    late = f"{feed['late']} samples were published late, by up to {format_ms(feed['max_ns'])} ms"
+    status, reason = paced_status(
+        summary["status"],
+        summary["reason"],
+        tier=order.tier,
+        lost=len(outcome.losses),
+        late=late if feed["late"] else None,
+    )
     return {
         "status": status,
         "reason": reason,
@@ -53,6 +55,9 @@ def paced_document(
         "representative": not shared,
         "tiers": tier_rows(tiers),
         "workers": [_worker(one) for one in outcome.workers],
+        "spares": [
+            task.name for task, row in zip(order.system.tasks, order.setup.tasks, strict=True) if ends_jobs(row)
+        ],
         "losses": [
             {
                 "task": order.system.tasks[one.task].name,

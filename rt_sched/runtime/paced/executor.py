@@ -30,18 +30,19 @@ from rt_sched.runtime.paced.inbox import Inbox
 from rt_sched.runtime.paced.journal import Journal
 from rt_sched.runtime.paced.lane import Lane
 from rt_sched.runtime.paced.line import ReadyLine, line_channels
-from rt_sched.runtime.paced.process import Employment
+from rt_sched.runtime.paced.process import Employment, ends_jobs
 from rt_sched.runtime.paced.ranking import Ranking
+from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.rehearsal import Rehearsal
 from rt_sched.runtime.paced.roster import Roster, State, WorkerLoss
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.paced.spool import Spool
 from rt_sched.runtime.paced.supervisor import Charge, Supervisor
-from rt_sched.runtime.paced.tier import FEEDER_PRIORITY, HIGHEST_TASK_PRIORITY, Seat, refuse_policies, seats
+from rt_sched.runtime.paced.tier import FEEDER_PRIORITY, HIGHEST_TASK_PRIORITY, Seat, seats
 from rt_sched.runtime.paced.turns import Turns
 from rt_sched.runtime.paced.worker import Post
 from rt_sched.trace.records import SampleTable
-from rt_sched.trace.setup import OverrunAction, Setup
+from rt_sched.trace.setup import Setup
 from rt_sched.transport import Channel, Segment
 
 
@@ -109,7 +110,7 @@ class PacedRun:
     """One run. Make it and call `run`, in a process with no other thread: all others are forked from it."""
 
     def __init__(self, order: PacedOrder) -> None:
-        refuse_policies(order.setup)
+        refuse(order.setup)
         self._order = order
         self._cores = host_cores(order.system, order.plan)
         self._seats = seats(order.setup, order.tier)
@@ -270,8 +271,7 @@ class PacedRun:
                 clock=self.clock,
                 roster=self._roster,
             )
-            ends = row.budget_ns is not None and row.overrun_action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
-            charge = Charge(employment, self._journals[index], self._turns[index], keeps_spare=ends)
+            charge = Charge(employment, self._journals[index], self._turns[index], keeps_spare=ends_jobs(row))
             device = self._order.plan.processors[row.processor].device
             found.setdefault(device, []).append(charge)
         return found

@@ -76,8 +76,7 @@ def work(job: Employment, *, is_spare: bool) -> None:
         elif not job.clock.wait_until_prepared():
             return
         post = job.open_post(stage.stateful)
-        needs_timer = post.row.budget_ns is not None and ends_jobs(post)
-        timer = CpuTimer(thread_clock(0), signal.SIGSTOP) if needs_timer else None
+        timer = CpuTimer(thread_clock(0), signal.SIGSTOP) if ends_jobs(job.row) else None
         set_scheduling(job.seat.scheduling)
         places["state"][mine] = State.SEATED
         if not job.clock.wait_until_begun():
@@ -100,9 +99,9 @@ def _called(job: Employment, calls: int) -> bool:
     return not job.clock.ended
 
 
-def ends_jobs(post: Post) -> bool:
-    """Whether a job of the task must not go on beyond its budget."""
-    return post.row.overrun_action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
+def ends_jobs(row: TaskRow) -> bool:
+    """Whether no job of the task may go on beyond its budget, so that a spare has to stand by."""
+    return row.budget_ns is not None and row.overrun_action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
 
 
 def _warmed(job: Employment) -> Stage:

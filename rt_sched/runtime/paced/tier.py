@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rt_sched.errors import DeploymentError
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.tiers import HIGHEST_PRIORITY, Tier
 from rt_sched.trace.setup import Policy, ProcessorRow, Setup, TaskRow
@@ -27,15 +26,6 @@ class Seat:
     scheduling: Scheduling
     lane: bool = False
     ranked: bool = False
-
-
-def refuse_policies(setup: Setup) -> None:
-    """Raises DeploymentError for processors that a paced run cannot order as the plan says."""
-    for row in setup.processors:
-        if row.policy in (Policy.TIME_SLICED, Policy.TABLE):
-            raise DeploymentError(f"{row.name}: paced runs have no {row.policy.name.lower()} processors; simulate it")
-        if row.cores > 1:
-            raise DeploymentError(f"{row.name}: paced runs have no queue for several cores; use partitioned cores")
 
 
 def seats(setup: Setup, tier: Tier) -> tuple[Seat, ...]:

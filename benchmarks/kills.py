@@ -1,0 +1,312 @@
+"""Workers of paced runs killed at random instants, many in each run: what was finished stays, and the others go on.
+
+    python benchmarks/kills.py [--kills N] [--seed N] [--tier fifo|user] [--json]
+
+Every run is `rt-sched replay --paced` as a user starts it, on two systems in turn: the shipped example for two cores,
+and a small one whose tasks keep spares. Between kills pass exponentially distributed times; victims are drawn from all
+children of the supervisors, so also workers that start, wait or stand by; one kill in six takes two at once. Each
+run is then held against what must be so whatever dies (`problems_of`). Exit code 1 where anything is not. Seeds draw
+victims and instants; the run itself is as punctual as the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rt_sched.runtime.host.tiers import Tier, available_tiers
+from rt_sched.trace.records import JobStatus
+
+ROOT = Path(__file__).resolve().parents[1]
+LOG = ROOT / "replay_data" / "hazard.mcap"
+SYSTEM = ROOT / "examples" / "host_two_cores.yaml"
+#: Three tasks on one core, two of which keep a spare; what is killed with no job in it is not even late.
+SPARES = """
+rt_sched: 1
+name: spares
+policy: dm
+devices: {ecu: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}}
+deploy: {ecu.cpu: 1}
+sensors: {imu: {kind: imu, rate: 200Hz, jitter: 2ms, attached_to: ecu, topic: /imu/*}}
+tasks:
+  first:
+    {stage: "busy_stages:Busy", runs_on: ecu.cpu, activation: {rate: 20Hz}, execution: {wcet: 12ms}, deadline: 45ms,
+     budget: {limit: 20ms, granularity: 10ms, on_overrun: abort}, parameters: {ms: 8}}
+  second:
+    {stage: "busy_stages:Busy", runs_on: ecu.cpu, inputs: {imu: first}, execution: {wcet: 12ms}, deadline: 46ms,
+     budget: {limit: 20ms, granularity: 10ms, on_overrun: abort}, parameters: {ms: 8}}
+  third:
+    {stage: "busy_stages:Busy", runs_on: ecu.cpu, inputs: {imu: second}, execution: {wcet: 12ms}, deadline: 47ms,
+     parameters: {ms: 8}}
+"""
+#: Beside SPARES, in a file of its own.
+STAGES = '''
+import time
+from typing import ClassVar
+
+import numpy as np
+
+from rt_sched.messages import ImuSample
+from rt_sched.ports import StageBase
+
+
+class Busy(StageBase):
+    """Takes `ms` of CPU time."""
+
+    inputs: ClassVar = {"imu": ImuSample}
+    optional_inputs: ClassVar = frozenset({"imu"})
+    outputs: ClassVar = {"out": ImuSample}
+
+    def __init__(self, *, ms: float) -> None:
+        self._ns = int(ms * 1e6)
+
+    def process(self, job, inputs):
+        end_ns = time.thread_time_ns() + self._ns
+        while time.thread_time_ns() < end_ns:
+            pass
+        return {"out": ImuSample(job.arrival_ns, "busy", np.zeros(3), np.zeros(3))}
+'''
+_START_LIMIT_S, _END_LIMIT_S = 300.0, 120.0
+#: The last part of a run, in which nobody is killed, so that all have time to come back.
+_QUIET_S = 1.5
+_SUPERVISOR = "rt-supervisor"
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Campaign:
+    """What was done and found. `problems`: what must not be, in words."""
+
+    runs: int = 0
+    kills: int = 0
+    pairs: int = 0
+    losses: int = 0
+    in_job: int = 0
+    standing_by: int = 0
+    came_back: int = 0
+    completed: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Kill:
+    """`name`: of the process when it was killed."""
+
+    pid: int
+    name: str
+
+
+def family(session: int) -> dict[int, tuple[str, int]]:
+    """The processes of a session that have not ended: number -> (name, parent)."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal():
+            continue
+        try:
+            name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        state, parent, _, of = rest.split()[:4]
+        if int(of) == session and state not in "ZX":
+            found[int(entry.name)] = (name, int(parent))
+    return found
+
+
+def one_run(
+    system: Path, folder: Path, *, tier: str, seconds: float, kills: int, seed: int, campaign: Campaign
+) -> None:
+    """Starts a run, kills in it, waits for its end, and adds what was found."""
+    draw = random.Random(seed)  # noqa: S311
+    shared_before = {entry.name for entry in Path("/dev/shm").iterdir()}  # noqa: S108
+    call = "import sys; sys.argv[0] = 'rt-sched'; from rt_sched.cli import main; main()"
+    words = ["replay", str(LOG), "--system", str(system), "--paced", "--json", "--tier", tier]
+    process = subprocess.Popen(
+        [sys.executable, "-c", call, *words, "--duration", f"{seconds:g}s", "-o", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{system.parent}"},
+    )
+    killed, died = _kill_some(process, draw, seconds - _QUIET_S, kills, campaign)
+    problems = []
+    try:
+        out, errors = process.communicate(timeout=_END_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, errors = process.communicate()
+        problems.append(f"it did not end within {_END_LIMIT_S:g} s")
+    until = time.monotonic() + 5
+    while family(process.pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    problems += [f"process {pid} ({name}) is left" for pid, (name, _) in family(process.pid).items()]
+    problems += [
+        f"{entry.name} is left in /dev/shm"
+        for entry in Path("/dev/shm").iterdir()  # noqa: S108
+        if entry.name.startswith("rt-sched") and entry.name not in shared_before
+    ]
+    campaign.runs += 1
+    if process.returncode not in (0, 1, 3) or not out.strip():
+        problems.append(f"exit code {process.returncode}: {errors.strip()[-500:]}")
+    else:
+        problems += problems_of(json.loads(out), folder, killed, died, campaign)
+    campaign.problems += [f"{system.stem}, seed {seed}: {text}" for text in problems]
+
+
+def _kill_some(
+    process: subprocess.Popen[str], draw: random.Random, until_s: float, kills: int, campaign: Campaign
+) -> tuple[dict[int, Kill], list[Kill]]:
+    """Kills so many, the first perhaps before the begin, the last at the latest `until_s` after it.
+
+    Returns those that were killed, and those of them that are seen to be dead.
+    """
+    killed: dict[int, Kill] = {}
+    limit, begun = time.monotonic() + _START_LIMIT_S, None
+    early = draw.random() < 0.5
+    while len(killed) < kills and process.poll() is None and time.monotonic() < limit:
+        members = family(process.pid)
+        if begun is None and any(name == "rt-publishing" for name, _ in members.values()):
+            begun, limit = time.monotonic(), time.monotonic() + until_s
+        supervisors = {pid for pid, (name, _) in members.items() if name == _SUPERVISOR}
+        victims = sorted(pid for pid, (_, parent) in members.items() if parent in supervisors and pid not in killed)
+        if not victims or (begun is None and not early):
+            time.sleep(0.02)
+            continue
+        early = False
+        if begun is not None:
+            time.sleep(min(draw.expovariate(1 / (until_s / kills)), 1.0))
+        chosen = draw.sample(victims, min(len(victims), 2 if draw.random() < 1 / 6 else 1))
+        campaign.pairs += len(chosen) == 2
+        for pid in chosen:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            killed[pid] = Kill(pid, members[pid][0])
+    campaign.kills += len(killed)
+    return killed, _dead(process, killed, limit + _QUIET_S / 2)
+
+
+def _dead(process: subprocess.Popen[str], killed: dict[int, Kill], until: float) -> list[Kill]:
+    """Those that are gone before the run ends: a process that is killed has to get the core once more to die."""
+    while process.poll() is None and time.monotonic() < until and killed.keys() & family(process.pid).keys():
+        time.sleep(0.02)
+    left = family(process.pid)
+    return [kill for pid, kill in killed.items() if pid not in left and process.poll() is None]
+
+
+def problems_of(summary: Row, folder: Path, killed: dict[int, Kill], died: list[Kill], campaign: Campaign) -> list[str]:
+    """What is wrong with a run of which these were killed; and adds to the counts of the campaign."""
+    problems = []
+    losses = summary["losses"]
+    noted = {row["pid"] for row in losses}
+    problems += [
+        f"{row['task']} lost process {row['pid']}, which nobody killed"
+        for row in losses
+        if row["pid"] not in killed and not row["by_budget"]
+    ]
+    with np.load(folder / "trace.npz") as file:
+        jobs = {key.removeprefix("jobs."): file[key] for key in file.files if key.startswith("jobs.")}
+    names = [row["name"] for row in summary["tasks"]]
+    spares = set(summary["spares"])
+    for kill in died:
+        if kill.pid not in noted and kill.name in names and kill.name not in spares:
+            problems.append(f"the loss of process {kill.pid} of {kill.name} is not noted")
+    done = jobs["status"] == JobStatus.COMPLETED
+    problems += _record_problems(jobs, done, names)
+    for task, name in enumerate(names):
+        mine = jobs["task"] == task
+        lost = int(np.count_nonzero(mine & (jobs["status"] == JobStatus.LOST)))
+        at_ns = [row["noticed_ns"] or 0 for row in losses if row["task"] == name]
+        if lost > len(at_ns):
+            problems.append(f"{name}: {lost} jobs were lost with {len(at_ns)} workers")
+        campaign.in_job += lost
+        if at_ns and (mine & done & (jobs["arrival_ns"] > max(at_ns))).any():
+            campaign.came_back += 1
+        elif at_ns and (mine & (jobs["arrival_ns"] > max(at_ns))).any():
+            problems.append(f"{name} does not go on after {max(at_ns) / 1e6:.0f} ms")
+    if losses and summary["status"] in ("ok", "bound_violated"):
+        problems.append(f"{len(losses)} workers were lost, and the status is {summary['status']}")
+    campaign.losses += len(losses)
+    campaign.standing_by += sum(pid not in noted for pid in killed)
+    campaign.completed += int(np.count_nonzero(done))
+    return problems
+
+
+def _record_problems(jobs: dict[str, np.ndarray], done: np.ndarray, names: list[str]) -> list[str]:
+    """Records that contradict one another: holes, effects before causes, messages of jobs that published nothing."""
+    problems = []
+    for task, name in enumerate(names):
+        mine = jobs["task"] == task
+        if sorted(jobs["number"][mine]) != list(range(int(mine.sum()))):
+            problems.append(f"{name}: the records have holes")
+        if (jobs["finish_ns"][mine & done] < jobs["start_ns"][mine & done]).any():
+            problems.append(f"{name}: a job ends before it starts")
+    for slot in range(jobs["inputs"].shape[1]):
+        readers = np.flatnonzero(jobs["inputs"][:, slot] >= 0)
+        sources = jobs["inputs"][readers, slot]
+        if not done[sources].all():
+            problems.append("a job has read what a job published that did not complete")
+        elif (jobs["finish_ns"][sources] > jobs["start_ns"][readers]).any():
+            problems.append("a job has read what was published after its start")
+    return problems
+
+
+def campaign_of(kills: int, *, tier: str, seed: int, seconds: float = 6.0, per_run: int = 20) -> Campaign:
+    """Runs until so many were killed."""
+    found = Campaign()
+    with tempfile.TemporaryDirectory() as folder:
+        spares = Path(folder) / "spares.yaml"
+        spares.write_text(SPARES, encoding="utf-8")
+        (Path(folder) / "busy_stages.py").write_text(STAGES, encoding="utf-8")
+        while found.kills < kills and found.runs < 2 * -(-kills // per_run):
+            number = found.runs
+            one_run(
+                (SYSTEM, spares)[number % 2],
+                Path(folder) / f"run{number}",
+                tier=tier,
+                seconds=seconds,
+                kills=min(per_run, kills - found.kills),
+                seed=seed + number,
+                campaign=found,
+            )
+            print(f"run {found.runs}: {found.kills} killed, {len(found.problems)} problems", file=sys.stderr)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=200, metavar="N", help="processes to kill (200)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of victims and instants (0)")
+    parser.add_argument("--tier", choices=["fifo", "user"], help="the best of both unless given")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    options = parser.parse_args()
+    has_fifo = any(one.tier is Tier.FIFO and one.available for one in available_tiers())
+    tier = options.tier or ("fifo" if has_fifo else "user")
+    found = campaign_of(options.kills, tier=tier, seed=options.seed)
+    if options.json:
+        print(json.dumps({"schema": "rt-sched/kills/1", "tier": tier, "seed": options.seed, **vars(found)}, indent=2))
+    else:
+        print(f"tier {tier}: {found.kills} killed in {found.runs} runs, {found.pairs} times two at once")
+        print(f"  {found.losses} served a task, {found.in_job} of them in a job; {found.standing_by} did not yet")
+        print(f"  {found.completed} jobs completed; {found.came_back} tasks went on after their last loss")
+        print("\n".join(found.problems) or "  no run hung, nothing was left behind, no record was lost")
+    return 1 if found.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""The status of a paced run: that of every run, and what only wall-clock runs can lack."""
+
+from __future__ import annotations
+
+from rt_sched.runtime.host.tiers import Tier
+
+
+def paced_status(status: str, reason: str, *, tier: Tier, lost: int, late: str | None) -> tuple[str, str]:
+    """Status and reason. `lost`: workers that ended before the run did. `late`: about samples published late, if any.
+
+    A missed deadline is one whatever else happened. Bounds assume that every worker lives, so with losses none is
+    violated. The user tier has no bounds at all: a run in it that met everything is evidence, not a verdict.
+    """
+    if status == "bound_violated" and lost:
+        return "assumption_violated", f"{_losses(lost)}, which no bound covers: {reason}"
+    if status in ("ok", "incomplete") and lost:
+        return "incomplete", _losses(lost)
+    if status != "ok":
+        return status, reason
+    if late is not None:
+        return "incomplete", late
+    if tier is Tier.USER:
+        return "incomplete", f"{reason}; inconclusive all the same: the user tier has no bounds"
+    return status, reason
+
+
+def _losses(lost: int) -> str:
+    return f"{lost} worker was lost on the way" if lost == 1 else f"{lost} workers were lost on the way"

@@ -1,0 +1,107 @@
+"""Whatever a system declares and a paced run would leave out is refused, all of it at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from rt_sched.errors import DeploymentError
+from rt_sched.runtime.paced.refusal import refuse
+from rt_sched.trace.setup import (
+    DeadlineAction,
+    EdgeKind,
+    EdgeRow,
+    ExtraArrivalRow,
+    FaultRow,
+    FaultTarget,
+    FrequencyChangeRow,
+    LinkRow,
+    ModeChangeRow,
+    OverrunAction,
+    Policy,
+    ProcessorRow,
+    Protocol,
+    ResourceRow,
+    Role,
+    RouteChangeRow,
+    SectionRow,
+    Setup,
+    SuspensionRow,
+    TaskChangeRow,
+    TaskRow,
+)
+
+TASK = TaskRow("brake", 0, 50, 10, rate_hz=Fraction(10), budget_ns=12)
+EDGE = EdgeRow(0, "image", EdgeKind.LATEST, Role.READ, sensor=0)
+PLAIN = Setup((ProcessorRow("ecu.cpu", Policy.FIXED_PRIORITY, True),), ("camera",), (TASK,), (EDGE,))
+#: What is declared of the task, and the words that name it.
+OF_TASKS = [
+    ({"let": True}, "let"),
+    ({"sections": (SectionRow(0, 1, 2),)}, "critical sections"),
+    ({"suspensions": (SuspensionRow(1, 1, 2),)}, "suspensions"),
+    ({"preemption_points_ns": (5,)}, "preemption points"),
+    ({"deadline_action": DeadlineAction.ABORT}, "deadline_action abort"),
+    ({"deadline_action": DeadlineAction.SKIP_NEXT}, "deadline_action skip_next"),
+    ({"overrun_action": OverrunAction.THROTTLE}, "overrun action throttle"),
+    ({"overrun_action": OverrunAction.SKIP_NEXT}, "overrun action skip_next"),
+    ({"overrun_action": OverrunAction.DEGRADE}, "overrun action degrade"),
+    ({"low_budget_ns": 4, "high_criticality": True}, "wcet_lo"),
+    ({"active": False}, "first mode"),
+    ({"every": 3}, "every 3th"),
+    ({"rate_hz": None, "explicit_arrivals_ns": (1, 2)}, "listed arrivals"),
+]
+OF_PROCESSORS = [
+    ({"policy": Policy.TIME_SLICED}, "time_sliced"),
+    ({"policy": Policy.TABLE}, "table"),
+    ({"cores": 2}, "partitioned"),
+]
+OF_RUNS = [
+    ({"faults": (FaultRow(1, FaultTarget.SENSOR, 0),)}, "faults"),
+    ({"mode_changes": (ModeChangeRow(1),)}, "changes of mode"),
+    ({"frequency_changes": (FrequencyChangeRow(1, 0, 2),)}, "changes of frequency"),
+    ({"task_changes": (TaskChangeRow(1, 0, TASK, True),)}, "changes of the plan"),
+    ({"extra_arrivals": (ExtraArrivalRow(1, 0),)}, "changes of the plan"),
+    ({"route_changes": (RouteChangeRow(1, 0, None),)}, "changes of the plan"),
+]
+LINKED = replace(PLAIN, links=(LinkRow("ethernet", Fraction(1)),), edges=(replace(EDGE, link=0),))
+SETUPS = [
+    *((replace(PLAIN, tasks=(replace(TASK, **given),)), words) for given, words in OF_TASKS),
+    *((replace(PLAIN, processors=(replace(PLAIN.processors[0], **given),)), words) for given, words in OF_PROCESSORS),
+    *((replace(PLAIN, **given), words) for given, words in OF_RUNS),
+    (LINKED, "link ethernet"),
+]
+
+
+@pytest.mark.parametrize(("setup", "words"), SETUPS, ids=[words for _, words in SETUPS])
+def test_what_is_not_carried_out_is_refused(setup: Setup, words: str) -> None:
+    with pytest.raises(DeploymentError, match=words):
+        refuse(setup)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"overrun_action": OverrunAction.ABORT},
+        {"overrun_action": OverrunAction.FAIL_OVER},
+        {"budget_ns": None, "overrun_action": OverrunAction.THROTTLE},
+        {"jitter_ns": 3, "extra_separation_ns": 4, "weakly_hard": (1, 2), "high_criticality": True},
+    ],
+)
+def test_everything_else_is_let_in(given: dict[str, object]) -> None:
+    refuse(replace(PLAIN, tasks=(replace(TASK, **given),), resources=(ResourceRow("bus", Protocol.NONE),)))
+
+
+def test_all_of_it_is_named_at_once() -> None:
+    tasks = tuple(
+        replace(TASK, name=f"task{index}", **given)
+        for index, (given, _) in enumerate(OF_TASKS)  # type: ignore[arg-type]
+    )
+    with pytest.raises(DeploymentError) as raised:
+        refuse(replace(LINKED, tasks=tasks, **{key: value for given, _ in OF_RUNS for key, value in given.items()}))
+    told = str(raised.value)
+    for index, (_, words) in enumerate(OF_TASKS):
+        assert words in told and f"task{index}" in told
+    assert all(words in told for _, words in OF_RUNS) and "ethernet" in told

@@ -1,0 +1,32 @@
+"""What is said of a paced run: a miss first, then losses and late samples, and never a yes without bounds."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rt_sched.app.paced_verdict import paced_status
+from rt_sched.runtime.host.tiers import Tier
+
+STATUSES = ("ok", "deadline_miss", "assumption_violated", "bound_violated", "incomplete", "failed")
+
+
+@given(
+    st.sampled_from(STATUSES), st.sampled_from(Tier), st.integers(0, 3), st.sampled_from([None, "2 samples were late"])
+)
+def test_the_worst_that_can_be_said_is_said(status: str, tier: Tier, lost: int, late: str | None) -> None:
+    found, reason = paced_status(status, "because", tier=tier, lost=lost, late=late)
+    assert (found == "ok") == (status == "ok" and tier is not Tier.USER and not lost and late is None)
+    if status in ("deadline_miss", "failed"):
+        assert (found, reason) == (status, "because")
+    if lost:
+        assert found not in ("ok", "bound_violated")
+    if found == "bound_violated":
+        assert status == "bound_violated"
+
+
+def test_what_was_lacking_is_named() -> None:
+    assert "no bounds" in paced_status("ok", "all met", tier=Tier.USER, lost=0, late=None)[1]
+    assert "1 worker was" in paced_status("ok", "all met", tier=Tier.FIFO, lost=1, late=None)[1]
+    assert "no bound covers" in paced_status("bound_violated", "x over y", tier=Tier.FIFO, lost=2, late=None)[1]
+    assert paced_status("ok", "all met", tier=Tier.FIFO, lost=0, late="2 late")[1] == "2 late"
