@@ -18,7 +18,7 @@ from rt_sched.app.report_bounds import with_derivations
 from rt_sched.app.report_chains import chain_rows
 from rt_sched.app.report_critical import critical_runs
 from rt_sched.app.report_evidence import evidence, system_file_of, with_observed
-from rt_sched.app.report_faults import faults_of
+from rt_sched.app.report_faults import MOST_TASKS, faults_of
 from rt_sched.app.report_instants import instants_section
 from rt_sched.app.report_requirements import requirement_section
 from rt_sched.app.report_resources import resource_section
@@ -78,7 +78,8 @@ def report_document(request: ReportRequest, tell: Callable[[str], None]) -> Row:
         declared = fault_section(system, plan, report, names, scenario_names(system, "all"))
     elements = {one.name: f"{one.device}.{one.pe}" for one in plan.processors}
     analysis = analysis_document(Analysed(report, str(path), elements, None, declared))
-    tell("losing what no scenario loses")
+    if len(system.tasks) <= MOST_TASKS:
+        tell("losing what no scenario loses")
     faults = faults_of(system, plan, report, declared)
     if request.instants is not None:
         faults["instants"] = instants_section(request.instants, faults["rows"])

@@ -14,23 +14,27 @@ Row = dict[str, Any]
 
 _TAKEOVER_KEYS = ("losses", "moves", "dropped", "redone", "at_once", "variants", "weights", "recoveries")
 _WEIGHT_DIGITS = 6
+#: In systems with more tasks only declared losses are analysed: each asks for the bounds of all that goes on.
+MOST_TASKS = 60
 
 
 def faults_of(system: System, plan: Plan, report: AnalysisReport, declared: Row | None) -> Row:
     """The matrix of single faults. `declared`: the section `faults` of the analysis document, None where it has none.
 
     Losses of sensors, devices and links that the file declares no scenario for are analysed, too, and told apart: they
-    are no part of the verdict.
+    are no part of the verdict. In systems of more than `MOST_TASKS` tasks they are named only.
     """
     rows = [] if declared is None else _rows(system, declared["scenarios"], stated=True)
     more = undeclared_losses(system)
-    if more:
+    looked_at = len(system.tasks) <= MOST_TASKS
+    if more and looked_at:
         other = replace(system, fault_scenarios=more)
         found = fault_section(other, plan, report, None, [one.name for one in more])
         rows += _rows(system, found["scenarios"], stated=False)
     return {
         "verdict": None if declared is None else declared["verdict"],
         "rows": rows,
+        "not_analysed": [] if looked_at else [one.name for one in more],
         "worst": _worst(rows),
         "planned": any(row["takeover"] is not None for row in rows),
         "instants": None,

@@ -47,6 +47,9 @@ def scope(document: Mapping[str, Any]) -> list[str]:
     undeclared = [row["fault"] for row in document["faults"]["rows"] if not row["declared"]]
     if undeclared:
         found.append(f"that losing {_some(undeclared)} is handled in time: no scenario is declared for it")
+    named = document["faults"]["not_analysed"]
+    if named:
+        found.append(f"what losing {_some(named)} takes away: no scenario is declared for it, and the system is large")
     if document["faults"]["rows"] and not document["faults"]["planned"] and len(document["model"]["devices"]) > 1:
         found.append("what takeovers would save: the report rests on no plan that has any")
     if document["margins"] is None:

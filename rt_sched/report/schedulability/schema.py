@@ -93,7 +93,7 @@ _ROWS = {
     "section": "task:text pe:text from_ns:ns to_ns:ns length_ns:ns",
     "blocking": "mode:text task:text processor:text kind:text by:text? value_ns:ns response_bound_ns:ns?",
     "unbounded": "mode:text task:text reason:text",
-    "faults": "verdict:verdict? rows:[fault] worst:worst_fault? planned:yes instants:instants? "
+    "faults": "verdict:verdict? rows:[fault] not_analysed:[text] worst:worst_fault? planned:yes instants:instants? "
     "transitions:[transition] misses:[misses]",
     "fault": "fault:text declared:yes effect:text target:text mode:text mode_after:text verdict:verdict reason:text "
     "chains_kept:[text] chains_lost:[text] lost_sensors:[text] lost_tasks:[lost_task] stale_tasks:[stale_task] "

@@ -134,6 +134,17 @@ def test_every_single_loss_is_told_and_only_declared_ones_count(reviewed) -> Non
     assert any("ecu" in line and "no scenario" in line for line in reviewed["not_shown"])
 
 
+def test_of_a_large_system_only_declared_losses_are_analysed_and_the_others_named(
+    report_on, reviewed, reviewed_text, monkeypatch
+) -> None:
+    monkeypatch.setattr("rt_sched.app.report_faults.MOST_TASKS", 6)
+    document = report_on(reviewed_text)
+    assert [row["fault"] for row in document["faults"]["rows"]] == ["blind"]
+    assert document["faults"]["not_analysed"] == ["top", "ecu", "mcu"]
+    assert any("top, ecu, mcu" in line and "system is large" in line for line in document["not_shown"])
+    assert document["verdict"] == reviewed["verdict"]
+
+
 def test_the_safety_path_is_argued_step_by_step(reviewed) -> None:
     section = reviewed["safety_path"]
     assert [step["holds"] for step in section["argument"]] == [True] * len(section["argument"])
