@@ -12,7 +12,7 @@ from rt_sched.analysis.measured.spans import Span, changes_ns, jobs_in
 from rt_sched.analysis.result import ChainResult, DisparityResult, ModeResult, Quantity
 from rt_sched.trace.chains import ChainMeasurement
 from rt_sched.trace.disparity import measure_disparity
-from rt_sched.trace.records import JobStatus, Trace
+from rt_sched.trace.records import Bools, JobStatus, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +112,14 @@ def disparities_over(
     What an input still holds from before the begin, or was made from that, would not be there in a run that began then.
     """
     found = []
-    fresh = None if begin_ns == 0 else fresh_jobs(trace, begin_ns)
+    fresh: Bools | None = None
     for one in disparities:
         if one.bound is None:
             continue
         seen, bound_ns = measure_disparity(trace, one.task), one.bound.value_ns
         mine = (seen.disparity_ns > bound_ns) & (seen.read_ns >= begin_ns) & (seen.read_ns < end_ns)
-        if fresh is not None:
+        if begin_ns > 0 and mine.any():
+            fresh = fresh_jobs(trace, begin_ns) if fresh is None else fresh
             mine &= fresh[seen.job]
         for place in np.flatnonzero(mine):
             row, read_ns = int(seen.job[place]), int(seen.read_ns[place])
