@@ -189,19 +189,25 @@ class _Rig:
         return now
 
     def _second(self, load: dict[tuple[str, PEKind], int], camera: str, lost: str) -> str | None:
-        """Puts a camera on its attached device with the lowest load then; counts it in `load`."""
-        others = [device for device in self._sensors[camera].attached_to if device != lost]
+        """Puts a camera on its attached device with the lowest load then, of those that could run its tasks; counts it
+        in `load`.
+        """
+        others = [one for one in self._sensors[camera].attached_to if one != lost and self._could_run(camera, one)]
         if not others:
             return None
 
         def then(device: str) -> int:
             tried = dict(load)
             self._take(tried, camera, device)
-            return max(value for place, value in tried.items() if place[0] == device)
+            return max((value for place, value in tried.items() if place[0] == device), default=0)
 
         chosen = min(others, key=then)
         self._take(load, camera, chosen)
         return chosen
+
+    def _could_run(self, camera: str, device: str) -> bool:
+        """Whether a device has an element of the kind of every task of a camera."""
+        return all((name, device) in self._need for name in self.tasks_of[camera])
 
     def _take(self, load: dict[tuple[str, PEKind], int], camera: str, device: str) -> None:
         for name in self.tasks_of[camera]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rt_sched.analysis.result import Bound, TermKind, Verdict
+from rt_sched.analysis.result import Bound, ChainResult, Quantity, TermKind, Verdict
 from rt_sched.model import System
 from rt_sched.planner.objectives import core_loads
 from rt_sched.planner.placing.cp import Status, solve
@@ -113,7 +113,7 @@ def _rejected(system: System, planned: Planned) -> list[str]:
             if task.verdict is not Verdict.SCHEDULABLE
         ]
         found += [
-            f"chain {chain.chain}: {chain.reason}"
+            f"chain {chain.chain}: {chain.reason}{_over(chain)}"
             for chain in mode.chains
             if chain.limits_ns and chain.verdict is not Verdict.SCHEDULABLE
         ]
@@ -123,6 +123,21 @@ def _rejected(system: System, planned: Planned) -> list[str]:
             if one.limit_ns is not None and one.verdict is not Verdict.SCHEDULABLE
         ]
     return found
+
+
+def _over(chain: ChainResult) -> str:
+    """By how much the bounds of a chain exceed its limits, and the largest part of each."""
+    said = ""
+    bounds = {Quantity.REACTION: chain.reaction, Quantity.LATENCY: chain.latency, Quantity.DATA_AGE: chain.data_age}
+    for quantity, limit_ns in chain.limits_ns:
+        bound = bounds[quantity]
+        if bound is not None and bound.value_ns > limit_ns:
+            worst = max(bound.terms, key=lambda term: term.value_ns)
+            said += (
+                f"; {quantity.value.replace('_', ' ')} {format_ns(bound.value_ns)} of {format_ns(limit_ns)}, "
+                f"{format_ns(worst.value_ns)} of it {worst.kind.value.replace('_', ' ')} of {worst.by}"
+            )
+    return said
 
 
 def _overloaded(system: System, planned: Planned) -> dict[str, str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from planned_systems import system_of
 
 from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system, load_system_text
@@ -114,3 +115,16 @@ def test_tasks_fed_by_two_cameras_belong_to_none() -> None:
         "execution: {wcet: 1ms}}\n"
     )
     assert tasks_of_cameras(_rig(cameras, tasks)) == {"l": ("pl",), "r": ("pr",)}
+
+
+def test_a_camera_does_not_go_to_a_device_that_could_not_run_its_tasks() -> None:
+    """An attached device without an element of the kind is no second home, even where nothing runs on it."""
+    system = system_of(
+        "devices:\n  a: {processing_elements: {x: {kind: cpu}}}\n  b: {processing_elements: {x: {kind: cpu}}}\n"
+        "  bare: {processing_elements: {y: {kind: dla}}}\n"
+        "sensors: {cam: {kind: camera, rate: 10Hz, attached_to: [a, bare, b], topic: /c}}\n"
+        "tasks: {see: {runs_on: a.x, candidates: b.x, inputs: {i: cam}, execution: {wcet: 5ms}}}\n"
+    )
+    grouping = group_cameras(system)
+    assert grouping is not None
+    assert (grouping.device_of["cam"], grouping.second_of["cam"]) == ("a", "b")

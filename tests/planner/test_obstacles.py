@@ -45,6 +45,14 @@ KINDS = {
         f"  two: {{runs_on: a.y, activation: {{rate: 20Hz}}, {LOCKED}}}\n",
         "resources: no element may run all of one, two, which share a resource whose protocol works on one core",
     ),
+    "a chain that samples too seldom": (
+        f"{CORES}tasks:\n"
+        "  one: {runs_on: a.x, activation: {rate: 10Hz}, execution: {wcet: 6ms}}\n"
+        "  two: {runs_on: a.y, activation: {min_separation: 50ms, max_separation: 70ms}, inputs: {i: one}, "
+        "execution: {wcet: 4ms}}\n"
+        "chains: {go: {path: [one, two], max_latency: 75ms}}\n",
+        "chain go: the bound on latency exceeds its limit; latency 80ms of 75ms, 70ms of it sampling of two",
+    ),
     "a core that too many are bound to": (
         f"{CORES}tasks:\n"
         "  one: {runs_on: a.x, core: 1, activation: {rate: 10Hz}, execution: {wcet: 60ms}}\n"
