@@ -268,7 +268,14 @@ def _verdict(summary: Mapping[str, Any], wall_s: float) -> Text:
     text.append(status, style=_STATUS_STYLE.get(status, "bold red"))
     text.append(f"  {summary['reason']}")
     text.append(
-        f"  ({summary['duration_ns'] / NS_PER_S:.2f} s of driving in {wall_s:.1f} s; durations are modelled)",
+        f"  ({summary['duration_ns'] / NS_PER_S:.2f} s of driving in {wall_s:.1f} s; {_durations(summary)})",
         style="dim",
     )
     return text
+
+
+def _durations(summary: Mapping[str, Any]) -> str:
+    """Where the times come from."""
+    if summary.get("clock") == "paced":
+        return f"durations are measured on this host, tier {summary['tier']}"
+    return "durations are modelled"

@@ -13,6 +13,7 @@ import numpy as np
 
 from rt_sched.report.arbiter_timeline import arbiter_time_line
 from rt_sched.report.gantt import gantt
+from rt_sched.report.host_view import host_view
 from rt_sched.report.run_data import AnnotatedFrame, ChainResult, RunReport
 from rt_sched.report.safety_path import E2E_COLUMNS, safety_path_view
 from rt_sched.report.sections import (
@@ -101,6 +102,7 @@ def _view(data: RunReport, notes: list[str]) -> dict[str, Any]:
         "recovery_limits": any(f.get("recovery_limit_ns") is not None for f in faults),
         "time_line": time_line,
         "safety_path": safety_path_view(summary),
+        "host": host_view(summary),
         "e2e_columns": E2E_COLUMNS,
         "topics": topics,
         "topic_counts": ["recorded", "delivered", "dropped", "undecodable"]

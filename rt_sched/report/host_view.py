@@ -1,0 +1,52 @@
+"""The report's section on the host of a paced run: who ran in which class, how late jobs began, what was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rt_sched.report.text import plural, time_with_unit
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """`lead`: sentences. `workers`: rows of the summary, each with the start lateness of its task under `lateness`.
+
+    `losses`: rows of the summary.
+    """
+
+    lead: tuple[str, ...]
+    workers: tuple[Mapping[str, Any], ...]
+    losses: tuple[Mapping[str, Any], ...]
+
+
+def host_view(summary: Mapping[str, Any]) -> HostView | None:
+    """The section's content, None for runs that no clock of a host drove."""
+    if summary.get("clock") != "paced":
+        return None
+    lateness = {row["task"]: row for row in summary.get("start_lateness") or ()}
+    return HostView(
+        lead=tuple(_lead(summary)),
+        workers=tuple({**row, "lateness": lateness.get(row["task"], {})} for row in summary.get("workers") or ()),
+        losses=tuple(summary.get("losses") or ()),
+    )
+
+
+def _lead(summary: Mapping[str, Any]) -> list[str]:
+    rate, feed, loss = str(summary.get("rate", "1")), summary.get("feed") or {}, summary.get("supply_loss")
+    found = [
+        f"Tier {summary.get('tier')}, {rate} ns of run time per ns of this host. Arrivals, starts, ends and CPU times "
+        "of jobs are measured; slices in the schedule are derived: of the jobs of a core that had begun and not ended, "
+        "the most urgent one is taken for the one that ran."
+    ]
+    if feed:
+        late = plural(feed["late"], "sample")
+        found.append(
+            f"{plural(feed['published'], 'sample')} were published, at most {time_with_unit(feed['max_ns'])} after "
+            f"their instant; {late} later than {time_with_unit(feed['late_above_ns'])}."
+        )
+    if loss:
+        lost, period = time_with_unit(loss["lost_ns"]), time_with_unit(loss["period_ns"])
+        found.append(f"The bounds allow for {lost} in every {period} that the kernel may take: {loss['why']}.")
+    return found

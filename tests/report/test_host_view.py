@@ -1,0 +1,51 @@
+"""The section on the host of a paced run: what was asked for beside what was reported, and losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rt_sched.report.host_view import host_view
+from rt_sched.report.run_report import render_run_report
+
+WORKER = {"pid": 71, "asked": "SCHED_FIFO priority 80", "asked_core": 1, "cores": [1]}
+PACED: dict[str, Any] = {
+    "clock": "paced",
+    "tier": "fifo",
+    "rate": "1/2",
+    "workers": [
+        {"task": "<brake>", "scheduling": "SCHED_FIFO priority 80", **WORKER},
+        {"task": "plan", "scheduling": "SCHED_OTHER", **WORKER},
+        {"task": "gone", "scheduling": None, **WORKER, "cores": None},
+    ],
+    "start_lateness": [{"task": "plan", "jobs": 3, "p50_ns": 20_000, "p99_ns": 1_230_000, "max_ns": 2_000_000}],
+    "losses": [{"task": "gone", "pid": 72, "noticed_ns": None, "by_budget": False}],
+    "feed": {"published": 120, "late": 2, "late_above_ns": 1_000_000, "max_ns": 3_000_000},
+    "supply_loss": {"lost_ns": 50_000_000, "period_ns": 1_000_000_000, "why": "the fair server"},
+}
+
+
+def test_only_runs_by_the_clock_of_a_host_have_it() -> None:
+    assert host_view({"clock": "lockstep"}) is None
+    assert host_view({}) is None
+    assert host_view({"clock": "paced"}) is not None
+
+
+def test_each_worker_has_the_lateness_of_its_task() -> None:
+    view = host_view(PACED)
+    assert view is not None
+    assert [row["lateness"].get("p99_ns") for row in view.workers] == [None, 1_230_000, None]
+    told = " ".join(view.lead)
+    for words in ("Tier fifo", "1/2", "derived", "120 samples", "2 samples later", "the fair server"):
+        assert words in told
+
+
+def test_the_page_marks_what_the_kernel_reported_otherwise(report_with: Any) -> None:
+    page = render_run_report(report_with(summary=PACED))
+    section = page[page.index('<section id="host">') :].partition("</section>")[0]
+    assert "&lt;brake&gt;" in section
+    assert "<brake>" not in section
+    assert section.count('class="bad"') == 2
+    assert "ended before it was asked" in section
+    assert "1.23" in section
+    assert "killed or died" in section
+    assert 'id="host"' not in render_run_report(report_with(summary={}))
