@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from hw.soc_catalogue import SOC_CATALOGUE, SocModel
@@ -17,6 +18,7 @@ from rt_sched.config.modes import MODE, read_modes
 from rt_sched.config.placement import check_cycles
 from rt_sched.config.platform import DEVICE, read_devices
 from rt_sched.config.problems import Problems, unknown
+from rt_sched.config.profile_file import read_profile
 from rt_sched.config.requirements import LIMITS, REQUIREMENTS, read_requirements
 from rt_sched.config.resources import RESOURCE, check_uses, read_resources
 from rt_sched.config.safety import SAFETY, read_safety
@@ -24,7 +26,7 @@ from rt_sched.config.sensors import SENSOR, TRIGGER, read_sensors, read_triggers
 from rt_sched.config.table import Key, Spec, Table, mapping_of
 from rt_sched.config.tasks import TASK, Surroundings, connect_tasks, read_tasks, task_producers
 from rt_sched.config.yaml_nodes import MAX_FILE_BYTES, Node, parse
-from rt_sched.model import System
+from rt_sched.model import ExecutionTime, System, Task
 from rt_sched.ports import StageCatalogue
 
 FORMAT_VERSION = 1
@@ -65,6 +67,7 @@ SYSTEM = Spec(
         Key("modes", mapping_of({"$spec": MODE}, 1), "Ways to operate; a run begins in the first."),
         Key("faults", mapping_of({"$spec": FAULT}), "Single faults that the system must survive."),
         Key("safety", {"$spec": SAFETY}, "Which task commands, and what stands behind it."),
+        Key("profile", fields.WORD, "A profile file, whose execution times replace those of its tasks."),
         Key("deploy", DEPLOY, "The host cores that stand for elements in a paced run."),
         Key("requirements", REQUIREMENTS, "What sets the limits of the file, for the report."),
     ),
@@ -157,13 +160,14 @@ def load_system_tree(
     faults = read_faults(top.get("faults"), sensors, devices, links, drafts, modes, problems)
     safety = read_safety(top.get("safety"), drafts, problems)
     requirements = read_requirements(top.get("requirements"), {name: top.get(name) for name in LIMITS}, problems)
+    measured = read_profile(top.get("profile"), base_dir, drafts, problems)
     deployments = read_deployments(top.get("deploy"), devices, problems)
     problems.raise_if_any()
     return System(
         name=top.read("name"),
         devices=tuple(devices.values()),
         sensors=tuple(sensors.values()),
-        tasks=tasks,
+        tasks=tuple(_with_measured(task, measured.get(task.name)) for task in tasks),
         chains=chains,
         safety=safety,
         policy=top.read("policy"),
@@ -176,6 +180,11 @@ def load_system_tree(
         requirements=requirements,
         deployments=deployments,
     )
+
+
+def _with_measured(task: Task, measured: ExecutionTime | None) -> Task:
+    """The task with measured times, which hold wherever it may run."""
+    return task if measured is None else replace(task, execution=measured, execution_by_kind=())
 
 
 def _read_top(root: Node, problems: Problems) -> Table:

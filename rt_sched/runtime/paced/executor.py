@@ -266,7 +266,7 @@ class PacedRun:
                 seat=self._seats[index],
                 core=self._core_of(index),
                 make_stage=lambda index=index: self._order.make_stage(index),  # type: ignore[misc]
-                example=self._order.rehearsal.examples.get(task.name),
+                example=self._order.rehearsal.example(task.name),
                 open_post=lambda stateful, index=index: self._open_post(index, stateful),  # type: ignore[misc]
                 clock=self.clock,
                 roster=self._roster,

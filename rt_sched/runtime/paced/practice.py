@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rt_sched.model import Task
@@ -16,39 +16,44 @@ from rt_sched.runtime.paced.spool import Spool
 from rt_sched.runtime.paced.turns import Turns
 from rt_sched.runtime.paced.worker import Post, Worker
 from rt_sched.runtime.stage_graph import NoData, Outputs
-from rt_sched.trace.setup import EdgeRow, Role, TaskRow
+from rt_sched.trace.setup import EdgeRow, Policy, Role, TaskRow
 
 
-def practise(
-    task: Task, row: TaskRow, edges: tuple[EdgeRow, ...], turns: Turns, stage: Stage, example: Example, times: int
-) -> None:
+def practise(task: Task, row: TaskRow, edges: tuple[EdgeRow, ...], stage: Stage, example: Example, times: int) -> None:
     """Does the job of `example` so many times, from the encoded inputs to the journal."""
-    inlets = [
-        _Desk(example.read.get(slot), task.inputs[slot].port, example.job.arrival_ns) for slot in range(len(edges))
-    ]
-    clock = PacedClock()
-    spool = Spool()
+    practise_all(task, row, edges, stage, [example] * times)
+
+
+def practise_all(
+    task: Task, row: TaskRow, edges: tuple[EdgeRow, ...], stage: Stage, examples: Sequence[Example]
+) -> list[int]:
+    """Does the jobs of `examples`, one after the other; the CPU time of each in ns."""
+    desks = [_Desk() for _ in edges]
+    clock, spool, journal = PacedClock(), Spool(), Journal(len(edges), len(examples))
     post = Post(
         task=task,
         row=row,
         edges=edges,
         clock=clock,
         arrivals=_NoArrivals(),
-        inbox=Inbox(edges, inlets, row.tolerance_ns),
-        journal=Journal(len(edges), times),
-        turns=Turns(turns.policy, turns.level, turns.place),
+        inbox=Inbox(edges, desks, row.tolerance_ns),
+        journal=journal,
+        turns=Turns(Policy.FIXED_PRIORITY, 0, 0),
         publish=_written,
         keep=spool.keep,
     )
     worker = Worker(post, stage, None)
-    for _ in range(times):
+    for example in examples:
+        for slot, desk in enumerate(desks):
+            desk.lay(example.read.get(slot), task.inputs[slot].port, example.job.arrival_ns)
         bound = {
             slot: letter
             for slot, edge in enumerate(edges)
-            if edge.role is not Role.READ and (letter := inlets[slot].take()) is not None
+            if edge.role is not Role.READ and (letter := desks[slot].take()) is not None
         }
         worker.do(Arrival(example.job.arrival_ns, bound))
     spool.close()
+    return [int(executed_ns) for executed_ns in journal.read()["executed_ns"]]
 
 
 class _NoArrivals:
@@ -69,11 +74,15 @@ class _Letter:
 
 
 class _Desk:
-    """An inlet on which the same message lies again and again."""
+    """An inlet on which one message lies, again and again, until another is laid there."""
 
-    def __init__(self, result: Outputs | NoData | None, port: str | None, capture_ns: int) -> None:
+    def __init__(self) -> None:
         self._data: bytearray | None = None
-        self._capture_ns = capture_ns
+        self._capture_ns = 0
+
+    def lay(self, result: Outputs | NoData | None, port: str | None, capture_ns: int) -> None:
+        """Puts a message there, or takes it away."""
+        self._data, self._capture_ns = None, capture_ns
         if result is not None:
             value = result if isinstance(result, NoData) else Outputs({port: result.ports[port]}, result.digest)
             encoded = Encoded(value)

@@ -110,7 +110,7 @@ def _warmed(job: Employment) -> Stage:
     if job.example is None:
         return stage
     times = 1 if stage.stateful else _REHEARSALS
-    practise(job.task, job.row, job.edges, job.turns, stage, job.example, times)
+    practise(job.task, job.row, job.edges, stage, job.example, times)
     if not stage.stateful:
         return stage
     stage.stop()

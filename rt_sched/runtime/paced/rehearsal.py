@@ -33,10 +33,15 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """`examples`: by task, the last job of each that had one. `bytes_of`: (sensor or task, port) -> largest message."""
+    """`jobs`: by task, in their order. `bytes_of`: (sensor or task, port) -> largest message."""
 
-    examples: Mapping[str, Example]
+    jobs: Mapping[str, Sequence[Example]]
     bytes_of: Mapping[tuple[str, str | None], int]
+
+    def example(self, task: str) -> Example | None:
+        """The last job of a task, None where it had none."""
+        jobs = self.jobs.get(task, ())
+        return jobs[-1] if jobs else None
 
 
 def rehearse(
@@ -49,7 +54,7 @@ def rehearse(
 ) -> Rehearsal:
     """Runs `given` to its horizon. `stages`: started, one per task. Raises what they raise."""
     results: dict[int, Outputs | NoData] = {}
-    last: dict[int, FinishedJob] = {}
+    computed: list[FinishedJob] = []
     bytes_of: dict[tuple[str, str | None], int] = defaultdict(int)
     simulation = Simulation(given)
     names = [task.name for task in system.tasks]
@@ -58,7 +63,7 @@ def rehearse(
         for finished in execute(simulation, names, samples, graph, feed, lambda _now_ns: None):
             if isinstance(finished, FinishedJob):
                 source, message = names[finished.task], finished.job
-                last[finished.task] = finished
+                computed.append(finished)
             else:
                 source = system.sensors[int(samples.sensor[finished.sample])].name
                 message = message_of_sample(finished.sample)
@@ -66,15 +71,9 @@ def rehearse(
             for port, value in finished.result.ports.items() if isinstance(finished.result, Outputs) else ():
                 size = Encoded(Outputs({port: value})).size
                 bytes_of[source, port] = max(bytes_of[source, port], size)
-    examples = {
-        names[task]: Example(
-            finished.context,
-            {
-                slot: results[message]
-                for slot, message in enumerate(simulation.inputs[finished.job].tolist())
-                if message in results
-            },
-        )
-        for task, finished in last.items()
-    }
-    return Rehearsal(examples, dict(bytes_of))
+    jobs: dict[str, list[Example]] = defaultdict(list)
+    for one in computed:
+        read = enumerate(simulation.inputs[one.job].tolist())
+        known = {slot: results[message] for slot, message in read if message in results}
+        jobs[names[one.task]].append(Example(one.context, known))
+    return Rehearsal(dict(jobs), dict(bytes_of))

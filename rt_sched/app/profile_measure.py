@@ -1,0 +1,89 @@
+"""Execution times of the stages of a system on this host: each job of a log once more, as a paced worker does it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.model import System
+from rt_sched.ports import Stage
+from rt_sched.runtime.host.affinity import allowed_cores, pinned
+from rt_sched.runtime.host.child import fork, in_child
+from rt_sched.runtime.paced.practice import practise_all
+from rt_sched.runtime.paced.rehearsal import Example
+from rt_sched.trace.setup import Setup
+
+_LIMIT_S = 600.0
+#: What keeps another core and the memory busy: more than the last cache of any host.
+_BURNT_BYTES = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """CPU time of the jobs of one task, int64[n] ns, in their order: alone, and with every other core busy; or None."""
+
+    task: str
+    alone_ns: npt.NDArray[np.int64]
+    contended_ns: npt.NDArray[np.int64] | None
+
+
+def measure(
+    system: System,
+    setup: Setup,
+    jobs: Mapping[str, Sequence[Example]],
+    make_stage: Callable[[int], Stage],
+    *,
+    contention: bool,
+    progress: Callable[[str], None],
+) -> list[Measured]:
+    """Every task with jobs, one after the other, each in a process of its own on the lowest core of this one.
+
+    `make_stage`: a started stage of a task, by its index. Raises what stages raise.
+    """
+    core = min(allowed_cores())
+    others = sorted(allowed_cores() - {core})
+    found = []
+    for index, task in enumerate(system.tasks):
+        examples = jobs.get(task.name, ())
+        if not examples:
+            continue
+        progress(task.name)
+        edges = tuple(edge for edge in setup.edges if edge.target == index)
+
+        def run(index: int = index, edges: tuple = edges, examples: Sequence[Example] = examples) -> list[int]:  # type: ignore[type-arg]
+            return practise_all(system.tasks[index], setup.tasks[index], edges, make_stage(index), examples)
+
+        with pinned([core]):
+            alone = np.array(in_child(run, _LIMIT_S), np.int64)
+            contended = None
+            if contention and others:
+                with _busy(others):
+                    contended = np.array(in_child(run, _LIMIT_S), np.int64)
+        found.append(Measured(task.name, alone, contended))
+    return found
+
+
+@contextmanager
+def _busy(cores: Sequence[int]) -> Iterator[None]:
+    """Meanwhile a process on each of `cores` computes, and moves memory that no cache holds."""
+    pids = [fork(lambda core=core: _burn(core)) for core in cores]  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def _burn(core: int) -> None:
+    with pinned([core]):
+        memory = np.frombuffer(mmap.mmap(-1, _BURNT_BYTES), np.int64)
+        while True:
+            memory += 1
