@@ -97,6 +97,8 @@ def _read_times(table: Table, origin: str) -> ExecutionTime | None:
         return None
     items = fields.elements(node, "the profile", table.problems) or ()
     quantiles = [found for item in items if (found := quantities.positive_time(item, table.problems)) is not None]
+    if len(items) < 2 and node.is_sequence:
+        table.problems.add(node, "the profile has two quantiles at least, such as profile: [1ms, 3ms]")
     if len(quantiles) < len(items) or len(items) < 2:
         return None
     rounded = tuple(max(1, floor_int(one)) for one in quantiles)
