@@ -173,3 +173,29 @@ def test_no_overrun_in_a_mode_with_other_frequencies_exceeds_its_bounds(first):
     outcomes = [check_overruns_in_modes(seed, runs=2) for seed in range(first, first + 12)]
     assert [text for one in outcomes for text in one.violations] == []
     assert sum(count for one in outcomes for name, count in one.counts.items() if "overrun" in name) > 5
+
+
+FUSED = """
+rt_sched: 1
+name: m
+devices: {ecu: {processing_elements: {cpu: {kind: cpu, cores: 2}}}}
+sensors: {eye: {kind: camera, rate: 10Hz, attached_to: ecu, topic: /eye}}
+tasks:
+  slow: {runs_on: ecu.cpu, core: 0, inputs: {x: eye}, execution: {wcet: 20ms}, deadline: 250ms}
+  fast: {runs_on: ecu.cpu, core: 1, inputs: {x: eye}, execution: {wcet: 5ms}}
+  fuse:
+    {runs_on: ecu.cpu, core: 1, activation: {period: 50ms}, execution: {wcet: 2ms}, max_disparity: LIMIT,
+     inputs: {a: {from: slow, required: false}, b: {from: fast, required: false}}}
+faults: {long: {overrun: slow, jobs: [2], demand: 150ms}}
+"""
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [("130ms", Verdict.INCONCLUSIVE), ("250ms", Verdict.SCHEDULABLE)])
+def test_an_overrun_counts_in_the_disparity_of_inputs(limit, verdict):
+    system = load_system_text(FUSED.replace("LIMIT", limit), file_name="m.yaml", base_dir=".", stages=None)
+    plan = make_plan(system)
+    report = analyze(system, plan)
+    assert report.verdict is Verdict.SCHEDULABLE
+    (case,) = analyze_faults(system, plan, report).scenarios[0].cases
+    assert case.verdict is verdict
+    assert (case.verdict is Verdict.SCHEDULABLE) != case.reason.startswith("disparity of fuse: ")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rt_sched import model
 from rt_sched.analysis.chains.bounds import chain_results
+from rt_sched.analysis.chains.disparity import disparity_results
 from rt_sched.analysis.faults.detection import Watches, detection_of
 from rt_sched.analysis.faults.handling import Struck, handling_of, handling_of_overrun
 from rt_sched.analysis.faults.losses import Loss, loss_of, passes, surviving
@@ -160,6 +161,8 @@ def overrun_case(study: Study, scenario: model.FaultScenario, mode: ModeLoad, ov
     verdicts = [(one.verdict, f"task {one.task}: {one.reason}") for one in tasks]
     verdicts += [(one.verdict, f"task {one.task}: {one.reason}") for one in misses if one.allowed is not None]
     verdicts += [(one.verdict, f"chain {one.chain}: {one.reason}") for one in chains if one.limits_ns]
+    limited = [one for one in disparity_results(mode, bounds) if one.limit_ns is not None]
+    verdicts += [(one.verdict, f"disparity of {one.task}: {one.reason}") for one in limited]
     waits = wait_results(mode, bounds)
     verdicts += [(one.verdict, f"wait of {one.task} for {one.element}: {one.reason}") for one in waits]
     if handling is not None:
