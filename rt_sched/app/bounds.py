@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rt_sched.analysis.result import DisparityResult
 
 #: Assumptions whose breach already makes a run incomplete, in words of its own.
-_TOLD_OTHERWISE = ("outputs", "partners", "queues")
+TOLD_OTHERWISE = ("outputs", "partners", "queues")
 #: Exceeded bounds that a summary lists.
 _MOST_LISTED = 20
 
@@ -175,7 +175,7 @@ def _disparity(one: DisparityResult | None, trace: Trace) -> dict[str, int | Non
 def tripped(bounds: RunBounds) -> str | None:
     """The first assumption that did not hold, in words with the job or sample that broke it; None when all held, or
     when outputs are missing, of which the status of the run tells."""
-    broken = [one for one in bounds.monitors if not one["holds"] and one["assumption"] not in _TOLD_OTHERWISE]
+    broken = [one for one in bounds.monitors if not one["holds"] and one["assumption"] not in TOLD_OTHERWISE]
     if not broken:
         return None
     worst = min(broken, key=lambda one: one["first"][0]["time_ns"])

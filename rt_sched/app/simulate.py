@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rt_sched import kernels
 from rt_sched.app.fault_args import check_fault_times, parse_faults
 from rt_sched.app.plan_files import plan_for
 from rt_sched.app.replay import Progress
+from rt_sched.app.scenario_files import scenario_for
 from rt_sched.app.shipped import resolve
 from rt_sched.app.simulate_beginning import Beginning, look_at_beginning
 from rt_sched.app.simulate_document import simulation_document
@@ -29,6 +30,15 @@ from rt_sched.report.gantt_rows import Chart, RowsOf
 from rt_sched.sim.bulk_tables import ChainQuestion, Questions
 from rt_sched.units import floor_int, format_ns, parse_time
 
+#: Options that say what a scenario says.
+_SAID_BY_SCENARIO = {
+    "duration": "--duration",
+    "runs": "--runs",
+    "execution": "--execution",
+    "faults": "--fault",
+    "seed": "--seed",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class SimulateRequest:
@@ -36,6 +46,7 @@ class SimulateRequest:
 
     Run i of `runs` has the seed `seed` + i. `run` is the one that is traced: into the file `trace`, and with `gantt` as
     a chart. `window`: what charts show of it, TIME..TIME; None: its first hyperperiod. `rows`: what has a row there.
+    `scenario`: a file that says all that would be drawn, of one run.
     """
 
     system: str
@@ -52,6 +63,7 @@ class SimulateRequest:
     gantt: bool = False
     window: str | None = None
     rows: str = RowsOf.TASKS.value
+    scenario: Path | None = None
 
 
 def simulate(
@@ -68,8 +80,13 @@ def simulate(
     path = resolve(request.system)
     system = load_system(path, stages=ImportedStages())
     plan, note = plan_for(system, request.plan, request.policy)
+    notes = [note] if note else []
     faults = parse_faults(request.faults, system)
     case = Case(system, plan, faults, Execution(request.execution), _duration_ns(request.duration), request.seed)
+    if request.scenario is not None:
+        scenario, more = scenario_for(system, plan, request.scenario)
+        notes += more
+        case = replace(case, horizon_ns=scenario.horizon_ns, scenario=scenario)
     check_fault_times(faults, case.horizon_ns)
     progress.step("loading the scheduling kernel")
     kernels.warm_up()
@@ -86,7 +103,8 @@ def simulate(
         beginning,
         evidence_of(case, simulated.counts, beginning),
         file=str(path),
-        notes=[note] if note else [],
+        scenario=None if request.scenario is None else str(request.scenario),
+        notes=notes,
         wall_s=time.monotonic() - began,
     )
 
@@ -104,6 +122,13 @@ def _problems(request: SimulateRequest) -> list[Problem]:
     else:
         if not 0 < duration_ns <= LIMIT_NS:
             problems.append(Problem("--duration", 0, 0, request.duration, "must be above 0 and at most 36 years"))
+    if request.scenario is not None:
+        usual = SimulateRequest(request.system)
+        problems += [
+            Problem(option, 0, 0, "", "the scenario says this; leave one of them out")
+            for name, option in _SAID_BY_SCENARIO.items()
+            if getattr(request, name) != getattr(usual, name)
+        ]
     if request.trace is not None and trace_form(request.trace) is None:
         problems.append(Problem("--trace", 0, 0, str(request.trace), f"must end in one of {', '.join(FORMS)}"))
     if request.run >= request.runs:

@@ -33,9 +33,11 @@ class Beginning:
 
 
 def look_at_beginning(case: Case) -> Beginning:
-    """The first of its jobs, about 2000."""
+    """The first of its jobs, about 2000; all of a scenario, which is short."""
     per_second = sum(NS_PER_S / max(task.separation_ns, 1) for task in case.system.tasks)
     until_ns = min(case.horizon_ns, max(1, int(_JOBS / max(per_second, 1e-9) * NS_PER_S)))
+    if case.scenario is not None:
+        until_ns = case.horizon_ns
     trace = traced(case, 0, until_ns)
     chains, bounds = beside(case, 0, trace)
     return Beginning(until_ns, check_document(trace), chains, bounds)

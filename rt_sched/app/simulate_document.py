@@ -28,6 +28,7 @@ def simulation_document(
     evidence: Evidence,
     *,
     file: str,
+    scenario: str | None = None,
     notes: Sequence[str],
     wall_s: float,
 ) -> dict[str, Any]:
@@ -39,7 +40,8 @@ def simulation_document(
     late = [one for task, row in zip(case.system.tasks, counts.tasks, strict=True) for one in _late(task, row)]
     status, reason = run_status(
         late=late,
-        chains=chains,
+        # A scenario may be over before a chain has shown anything.
+        chains=chains if scenario is None else [one for one in chains if one["outputs"]],
         faults=[],
         trace_check=beginning.trace_check,
         violated=evidence.violated,
@@ -58,7 +60,8 @@ def simulation_document(
         "system": case.system.name,
         "file": file,
         "policy": case.plan.policy,
-        "execution": case.execution.value,
+        "execution": case.execution.value if scenario is None else "scenario",
+        "scenario": scenario,
         "duration_ns": case.horizon_ns,
         "runs": counts.runs,
         "seed": case.first_seed,

@@ -7,23 +7,22 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from rt_sched.analysis.faults.takeover_detection import concept_of
 from rt_sched.app.replay import Progress
 from rt_sched.app.simulate_trace import TracedRun
 from rt_sched.kernels.bulk.tables import Bulk
 from rt_sched.lowering import Execution, lower
+from rt_sched.lowering.freedoms import without_samples
 from rt_sched.lowering.machine_input import MachineInput
-from rt_sched.model import Fault, Plan, System
+from rt_sched.lowering.scenarios import lower_scenario
+from rt_sched.model import Fault, Plan, Scenario, System
 from rt_sched.runtime.detection import NOTHING_LOST, Detection, detect
 from rt_sched.sim.bulk import BulkSimulation
 from rt_sched.sim.bulk_tables import Questions
-from rt_sched.sim.sample_feeds import NominalSamples, drawn_samples
+from rt_sched.sim.sample_feeds import GivenSamples, NominalSamples, SampleFeed, drawn_samples
 from rt_sched.sim.statistics import Counts, counted
-from rt_sched.trace.records import SampleTable
 from rt_sched.units import NS_PER_S
 
 #: How often the progress is told, in seconds.
@@ -34,7 +33,10 @@ _WATCHED_NS = 5 * NS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is simulated: a plan with faults, and where demands come from. Run i has the seed `first_seed` + i."""
+    """What is simulated: a plan with faults, and where demands come from. Run i has the seed `first_seed` + i.
+
+    `scenario`: the one run, in which nothing is drawn; None for drawn ones.
+    """
 
     system: System
     plan: Plan
@@ -42,6 +44,7 @@ class Case:
     execution: Execution
     horizon_ns: int
     first_seed: int
+    scenario: Scenario | None = None
 
     def seed(self, run: int) -> int:
         """The seed of a run; draws depend on it and on nothing that came before."""
@@ -62,8 +65,9 @@ class Case:
 
         `detection`: that of the run.
         """
-        none = np.zeros(0, np.int64)
-        samples = SampleTable(none.astype(np.int32), none, none, none, none.astype(np.int8))
+        if self.scenario is not None:
+            return lower_scenario(self.system, self.plan, replace(self.scenario, horizon_ns=horizon_ns))
+        samples = without_samples()
         if with_samples:
             samples = drawn_samples(self.system.sensors, horizon_ns, self.seed(run))
         return lower(
@@ -125,7 +129,9 @@ class _Workers:
                 self.detections[run] = detection = case.detection(run)
                 given = case.lowered(run, case.horizon_ns, detection)
                 simulation.change(given)
-            feed = NominalSamples(case.system.sensors, case.horizon_ns, case.seed(run))
+            feed: SampleFeed = GivenSamples(given)
+            if case.scenario is None:
+                feed = NominalSamples(case.system.sensors, case.horizon_ns, case.seed(run))
             if self.traced is not None and run == self.traced.run:
                 with self.traced.open(case.system, case.faults, given) as see:
                     simulation.run(run, case.seed(run), feed, see=see, reached=reached)

@@ -1,4 +1,4 @@
-"""The command that simulates a system in bulk."""
+"""The commands that simulate: in bulk, and in search of bad cases."""
 
 from __future__ import annotations
 
@@ -49,6 +49,9 @@ def simulate(
         ),
     ] = None,
     rows: Annotated[str, typer.Option(help="What has a row in charts: tasks or processors.")] = "tasks",
+    scenario: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Exactly the run that this file tells, such as search finds.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate a system in virtual time, without its perception code; statistics of any number of runs."""
@@ -72,6 +75,7 @@ def simulate(
         gantt=gantt,
         window=window,
         rows=rows,
+        scenario=scenario,
     )
     charts: list[Any] = []
     terminal = Terminal(quiet=as_json)
@@ -91,4 +95,68 @@ def simulate(
         from rt_sched.app.simulate_tables import print_simulation
 
         print_simulation(document, console())
+    raise typer.Exit(EXIT_CODES[document["status"]])
+
+
+@app.command()
+def search(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")],
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A task or chain. Repeatable.", show_default="all tasks and chains"),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="TIME|N", help="For how long, such as 10s; or how many runs, such as 5000.")
+    ] = "10s",
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="With the same number of runs, finds the same.")] = 0,
+    policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")] = None,
+    plan: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A plan file.", show_default="made from the system")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER|FILE.yaml",
+            help="Write scenarios: of every target, or of the one nearest to its bound.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Changes no result.", show_default="one per core")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Look for legal runs in which tasks and chains take longest; exit 1 where a bound, deadline or limit is exceeded.
+
+    Ctrl-C ends it early, with what was found so far.
+    """
+    # Before the kernels, for which it chooses the folder.
+    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.app import search as job
+
+    request = job.SearchRequest(
+        system=system,
+        targets=tuple(target or ()),
+        budget=budget,
+        seed=seed,
+        policy=policy,
+        plan=plan,
+        output=output,
+        force=force,
+        processes=processes,
+    )
+
+    def tell(text: str) -> None:
+        typer.echo(text, err=True)
+
+    with numba_cache.told_before_compiling(lambda: tell(compiling(kept=numba_cache.CACHE))):
+        document = job.searched_document(request, tell)
+    if as_json:
+        print_json(document)
+    else:
+        from rt_sched.app.search_tables import print_search
+
+        print_search(document, console())
     raise typer.Exit(EXIT_CODES[document["status"]])

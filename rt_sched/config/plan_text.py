@@ -36,7 +36,7 @@ def plan_text(system: System, plan: Plan) -> str:
     lines = [
         "# Made by rt-sched plan. Read by rt-sched analyze SYSTEM --plan FILE, and by replay.",
         f"rt_sched_plan: {PLAN_VERSION}",
-        f"system: {_word(plan.system)}",
+        f"system: {word(plan.system)}",
         f"system_sha256: {system_sha256(system)}",
         f"policy: {plan.policy}",
         "processors:",
@@ -47,7 +47,7 @@ def plan_text(system: System, plan: Plan) -> str:
     ]
     if plan.offsets:
         lines += ["# Offsets of timed tasks, in place of those of the system file.", "offsets:"]
-        lines += [f"  {_word(task)}: {format_ns(offset_ns)}" for task, offset_ns in plan.offsets]
+        lines += [f"  {word(task)}: {format_ns(offset_ns)}" for task, offset_ns in plan.offsets]
     if plan.takeovers:
         lines += ["# What changes when something is lost.", "takeovers:"]
         for takeover in plan.takeovers:
@@ -73,11 +73,11 @@ def _canonical(part: Any) -> str:
 
 def _processor_line(processor: Processor) -> str:
     preemptive = "true" if processor.preemptive else "false"
-    return f"  {_word(processor.name)}: {{policy: {processor.policy.value}, preemptive: {preemptive}}}"
+    return f"  {word(processor.name)}: {{policy: {processor.policy.value}, preemptive: {preemptive}}}"
 
 
 def _placement_lines(placements: Iterable[Placement], plan: Plan, indent: str = "  ") -> list[str]:
-    rows = [(_word(one.task), _word(plan.processors[one.processor].name), one.level) for one in placements]
+    rows = [(word(one.task), word(plan.processors[one.processor].name), one.level) for one in placements]
     width = max((len(task) for task, _, _ in rows), default=0) + 1
     return [
         f"{indent}{task + ':':{width}} {{processor: {processor}, level: {level}}}" for task, processor, level in rows
@@ -90,18 +90,18 @@ def _takeover_lines(takeover: Takeover, plan: Plan) -> list[str]:
         lines += ["    moves:", *_placement_lines(takeover.moves, plan, "      ")]
     for key, names in (("dropped", takeover.dropped), ("redone", takeover.redone)):
         if names:
-            lines.append(f"    {key}: [{', '.join(map(_word, names))}]")
+            lines.append(f"    {key}: [{', '.join(map(word, names))}]")
     for key, pairs in (
         ("at_once", [(task, format_ns(delay_ns)) for task, delay_ns in takeover.at_once]),
-        ("variants", [(task, _word(variant)) for task, variant in takeover.variants]),
+        ("variants", [(task, word(variant)) for task, variant in takeover.variants]),
         ("weights", [(sensor, _quoted(str(weight))) for sensor, weight in takeover.weights]),
     ):
         if pairs:
-            lines += [f"    {key}:", *(f"      {_word(name)}: {said}" for name, said in pairs)]
+            lines += [f"    {key}:", *(f"      {word(name)}: {said}" for name, said in pairs)]
     return lines
 
 
-def _word(name: str) -> str:
+def word(name: str) -> str:
     """A name as YAML reads it back; those that it takes for something else, or that hold brackets, in quotes."""
     plain = name.replace("-", "").replace("_", "").replace(".", "")
     is_plain = plain.isalnum() and plain.isascii() and name[0].isalpha() and name.casefold() not in ("null", "true")

@@ -81,10 +81,14 @@ def run_steps(m, task):
 
 @routine
 def _suspend(m, task, step):
-    """Suspend the executing job for a drawn time; False when that is zero."""
+    """Suspend the executing job for a given or drawn time; False when that is zero."""
     state = m.tasks[task]
-    bits = draw(m.clock[0]["seed"], task, m.jobs[state["head_job"]]["number"], PURPOSE_SUSPENSION + step["argument"])
-    length_ns = step["min_ns"] + uniform(step["max_ns"] - step["min_ns"], bits)
+    number = m.jobs[state["head_job"]]["number"]
+    if number < step["lengths"]:
+        length_ns = m.explicit[step["first_length"] + number]
+    else:
+        bits = draw(m.clock[0]["seed"], task, number, PURPOSE_SUSPENSION + step["argument"])
+        length_ns = step["min_ns"] + uniform(step["max_ns"] - step["min_ns"], bits)
     if length_ns == 0:
         return False
     set_hold(m, task, state["hold"] | HOLD_SUSPENDED)

@@ -218,8 +218,9 @@ TASK = _record(
 )
 
 #: One step of a task's program: `argument` is a resource; a suspension lasts `min_ns` ... `max_ns` and is the
-#: `argument`-th of its task. `declared_ns`: executed time at which it happens; `at_ns`: the same for the present job.
-STEP = _record("kind", "argument", "declared_ns", "min_ns", "max_ns", "at_ns")
+#: `argument`-th of its task; those of the first `lengths` jobs stand in `explicit`, from `first_length` on.
+#: `declared_ns`: executed time at which it happens; `at_ns`: the same for the present job.
+STEP = _record("kind", "argument", "declared_ns", "min_ns", "max_ns", "at_ns", "first_length", "lengths")
 
 #: Slice or table entry: [start_ns, end_ns) within the cycle. `first_task`, `last_task`: range in `links`.
 SPAN = _record("start_ns", "end_ns", "switch_ns", "first_task", "last_task")

@@ -201,6 +201,8 @@ def _check_program(problems: MachineProblems, path: str, task: TaskRow, resource
         earlier_ns = wait.offset_ns
         problems.within(f"{wait_path}.min_ns", wait.min_ns, 0, LIMIT_NS)
         problems.within(f"{wait_path}.max_ns", wait.max_ns, max(wait.min_ns, 1), LIMIT_NS)
+        for value in wait.explicit_ns:
+            problems.within(f"{wait_path}.explicit_ns", value, 0, LIMIT_NS)
         if any(section.start_ns < wait.offset_ns < section.end_ns for section in task.sections):
             problems.say(wait_path, "a job does not suspend inside a critical section")
     points = task.preemption_points_ns or ()

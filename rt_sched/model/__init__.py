@@ -22,6 +22,7 @@ from rt_sched.model.platform import (
 from rt_sched.model.requirement import BrakingCase, LimitName, Requirement
 from rt_sched.model.resource import CriticalSection, Protocol, SharedResource
 from rt_sched.model.safety import Heartbeat, SafetyConcept, Silence
+from rt_sched.model.scenario import JobChoice, SampleChoice, Scenario, Shown
 from rt_sched.model.sensor import ArrivalClock, Calibration, Sensor, SensorKind, Trigger
 from rt_sched.model.system import System
 from rt_sched.model.task import (
@@ -70,6 +71,7 @@ __all__ = [
     "FrequencyChange",
     "Heartbeat",
     "Input",
+    "JobChoice",
     "Join",
     "LimitName",
     "Link",
@@ -91,11 +93,14 @@ __all__ = [
     "Protocol",
     "Requirement",
     "SafetyConcept",
+    "SampleChoice",
+    "Scenario",
     "Scheduling",
     "Sensor",
     "SensorKind",
     "SetTask",
     "SharedResource",
+    "Shown",
     "Silence",
     "Sporadic",
     "Suspension",

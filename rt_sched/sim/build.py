@@ -274,7 +274,7 @@ def _declare(row: np.void, task: TaskRow, given: MachineInput, steps: _Lists, ex
     _set_budgets(row, task, policy)
     row["first_demand"], _ = explicit.add(task.explicit_demands_ns)
     row["explicit_demands"] = len(task.explicit_demands_ns)
-    row["first_step"], row["last_step"] = steps.add(_program(task))
+    row["first_step"], row["last_step"] = steps.add(_program(task, explicit))
 
 
 def _set_budgets(row: np.void, task: TaskRow, policy: Policy) -> None:
@@ -304,7 +304,7 @@ def _set_arrivals(row: np.void, index: int, task: TaskRow, timers: _Timers) -> N
         timers.values[timers.arrivals + index] = first_ns
 
 
-def _program(task: TaskRow) -> list[tuple[int, int, int, int, int, int]]:
+def _program(task: TaskRow, explicit: _Lists) -> list[tuple[int, ...]]:
     """Steps of a task's jobs in order: by executed time, kind; outer sections lock first and unlock last.
 
     Of sections with the same bounds that on the first resource is the outer one.
@@ -313,14 +313,24 @@ def _program(task: TaskRow) -> list[tuple[int, int, int, int, int, int]]:
     for section in task.sections:
         length_ns = section.end_ns - section.start_ns
         resource = section.resource
-        steps.append((section.start_ns, codes.STEP_LOCK, -length_ns, resource, resource, 0, 0))
-        steps.append((section.end_ns, codes.STEP_UNLOCK, length_ns, -resource, resource, 0, 0))
+        steps.append((section.start_ns, codes.STEP_LOCK, -length_ns, resource, resource, 0, 0, 0))
+        steps.append((section.end_ns, codes.STEP_UNLOCK, length_ns, -resource, resource, 0, 0, 0))
     for number, wait in enumerate(task.suspensions):
-        steps.append((wait.offset_ns, codes.STEP_SUSPEND, 0, 0, number, wait.min_ns, wait.max_ns))
-    steps.extend((point_ns, codes.STEP_POINT, 0, 0, 0, 0, 0) for point_ns in task.preemption_points_ns or ())
+        first, _ = explicit.add(wait.explicit_ns)
+        steps.append((wait.offset_ns, codes.STEP_SUSPEND, 0, 0, number, wait.min_ns, wait.max_ns, first))
+    steps.extend((point_ns, codes.STEP_POINT, 0, 0, 0, 0, 0, 0) for point_ns in task.preemption_points_ns or ())
     return [
-        (int(kind), argument, at_ns, min_ns, max_ns, at_ns)
-        for at_ns, kind, _, _, argument, min_ns, max_ns in sorted(steps)
+        (
+            int(kind),
+            argument,
+            at_ns,
+            min_ns,
+            max_ns,
+            at_ns,
+            first,
+            len(task.suspensions[argument].explicit_ns) if kind == codes.STEP_SUSPEND else 0,
+        )
+        for at_ns, kind, _, _, argument, min_ns, max_ns, first in sorted(steps)
     ]
 
 

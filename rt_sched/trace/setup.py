@@ -148,12 +148,14 @@ class SectionRow:
 class SuspensionRow:
     """After `offset_ns` >= 1 of executed time the job waits for a drawn time in [min_ns, max_ns].
 
-    A job whose demand is at most `offset_ns` completes instead.
+    A job whose demand is at most `offset_ns` completes instead. `explicit_ns`: times of the first jobs, which take
+    precedence.
     """
 
     offset_ns: int
     min_ns: int
     max_ns: int
+    explicit_ns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

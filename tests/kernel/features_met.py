@@ -87,6 +87,7 @@ LEAST_PER_1000: dict[str, dict[str, int]] = {
         "SUSPEND": 310,
         "WAKE": 270,
         "suspension of no length": 70,
+        "suspension of a given length": 100,
     },
     "budgets": {
         "OVERRUN": 1600,

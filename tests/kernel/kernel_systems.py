@@ -257,7 +257,11 @@ def _suspensions(rng: random.Random, task: TaskRow) -> TaskRow:
     for offset in offsets:
         if not any(section.start_ns < offset < section.end_ns for section in task.sections):
             least = rng.choice((0, 0, 1, 4))
-            waits.append(SuspensionRow(offset, least, max(1, least + rng.choice((0, 0, 1, 5)))))
+            row = SuspensionRow(offset, least, max(1, least + rng.choice((0, 0, 1, 5))))
+            # Draws of its own, so that everything else stays as it was drawn.
+            own = random.Random(f"{task.name} {row}")  # noqa: S311 - reproducible test data
+            given = tuple(own.randint(0, 6) for _ in range(own.choice((0, 0, 1, 3))))
+            waits.append(replace(row, explicit_ns=given))
     return replace(task, suspensions=tuple(waits))
 
 

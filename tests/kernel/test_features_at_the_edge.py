@@ -95,6 +95,7 @@ def with_cpu(policy: Policy = Policy.FIXED_PRIORITY, **changes: object) -> dict:
         (with_task(sections=(SectionRow(0, 0, 3), SectionRow(0, 1, 2))), "without nesting, or locks the same resource"),
         (with_task(suspensions=(SuspensionRow(0, 1, 1),)), "suspensions[0].offset_ns: 0 is outside 1"),
         (with_task(suspensions=(SuspensionRow(1, 2, 1),)), "suspensions[0].max_ns: 1 is outside 2"),
+        (with_task(suspensions=(SuspensionRow(1, 1, 1, (-1,)),)), "suspensions[0].explicit_ns: -1 is outside"),
         (
             with_task(sections=(SectionRow(0, 0, 3),), suspensions=(SuspensionRow(1, 1, 1),)),
             "suspensions[0]: a job does not suspend inside a critical section",

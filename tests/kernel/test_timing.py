@@ -69,6 +69,13 @@ def test_a_job_that_ends_at_its_suspension_completes() -> None:
     assert schedule(run(system((task("job", 2, 0, suspensions=(SuspensionRow(2, 4, 4),)),)))) == "job 0-2"
 
 
+def test_first_jobs_suspend_for_given_times_and_later_ones_for_drawn_ones() -> None:
+    waits = (SuspensionRow(1, 2, 2, (3, 0)),)
+    trace = run(system((task("job", 2, 0, 10, 20, suspensions=waits),)))
+    assert schedule(trace) == "job 0-1, job 4-5, job1 10-12, job2 20-21, job2 23-24"
+    assert events(trace)[::2] == [(1, "SUSPEND", "job", 3), (21, "SUSPEND", "job", 2)]
+
+
 def test_published_supremum_of_a_self_suspending_task() -> None:
     """C 1, 5, 1, T 2, 20, 50, S2 = 5: the supremum of R3 is 22; a tick of 1/1000 reaches 21.995.
 

@@ -1,14 +1,16 @@
-"""Suspension (semantics 10): jobs suspend where they declare it, for the drawn time."""
+"""Suspension (semantics 10): jobs suspend where they declare it, for the given or drawn time."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from rt_sched.trace.checker.draws import FIRST_SUSPENSION, bits_of, up_to
 from rt_sched.trace.checker.findings import Findings, Rule
 from rt_sched.trace.checker.history import NEVER_NS, EventRow, History
 from rt_sched.trace.checker.rescaling import Offsets
-from rt_sched.trace.records import EventKind, JobStatus
+from rt_sched.trace.records import EventKind, Int64s, JobStatus
+from rt_sched.trace.setup import SuspensionRow
 
 #: How a job may have ended before it suspended at its very offset.
 _ENDED = (int(JobStatus.LOST), int(JobStatus.ABORTED), int(JobStatus.COMPLETED))
@@ -25,8 +27,7 @@ def check_suspensions(history: History, found: Findings) -> None:
             mine = np.intersect1d(mine, [*told, *woken]).astype(np.int64)
         numbers = history.trace.jobs.number[mine]
         lengths = [
-            one.min_ns
-            + up_to(one.max_ns - one.min_ns, bits_of(history.trace.seed, index, numbers, FIRST_SUSPENSION + i))
+            _lengths(one, numbers, bits_of(history.trace.seed, index, numbers, FIRST_SUSPENSION + i))
             for i, one in enumerate(task.suspensions)
         ]
         for number, job in enumerate(mine.tolist()):
@@ -36,6 +37,15 @@ def check_suspensions(history: History, found: Findings) -> None:
             expected = [(at_ns, length_ns) for at_ns, length_ns in declared if length_ns > 0]
             if expected or job in told or job in woken:
                 _job(history, job, expected, told.get(job, []), woken.get(job, []), found)
+
+
+def _lengths(one: SuspensionRow, numbers: Int64s, bits: npt.NDArray[np.uint64]) -> Int64s:
+    """How long jobs with these numbers wait: given for the first ones, drawn for the others."""
+    drawn = one.min_ns + up_to(one.max_ns - one.min_ns, bits)
+    given = np.array(one.explicit_ns, np.int64)
+    first = numbers < len(given)
+    drawn[first] = given[numbers[first]]
+    return drawn
 
 
 def _job(

@@ -116,10 +116,14 @@ def go_on(s: State, job: Job) -> None:
 
 
 def suspend(s: State, job: Job, index: int) -> bool:
-    """Draw the length; whether the job suspends, which it does not for no time."""
+    """Look up or draw the length; whether the job suspends, which it does not for no time."""
     row = s.row(job).suspensions[index]
-    bits = draw(s.g.seed, job.task, job.number, 16 + index)
-    length = row.min_ns + draw_up_to(row.max_ns - row.min_ns, bits)
+    if job.number < len(row.explicit_ns):
+        s.met["suspension of a given length"] += 1
+        length = row.explicit_ns[job.number]
+    else:
+        bits = draw(s.g.seed, job.task, job.number, 16 + index)
+        length = row.min_ns + draw_up_to(row.max_ns - row.min_ns, bits)
     if length == 0:
         s.met["suspension of no length"] += 1
         return False
