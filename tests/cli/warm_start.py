@@ -1,8 +1,8 @@
 """Commands in processes that are forked off one that has loaded everything: each its own, none with a start of its own.
 
 Run as a program it serves a socket: for each call it forks, the child becomes the command, and the answer is its exit
-code. Nothing runs in the serving process but imports, and kernels are loaded, so that every child begins as a fresh
-process would after that.
+code. Nothing runs in the serving process but imports, and kernels and the template of reports are loaded, so that every
+child begins as a fresh process would after that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,24 @@ from pathlib import Path
 
 #: Loaded before the first call: what commands import when they are needed. ONNX Runtime starts a thread when it is
 #: imported, and no child that is forked then could use it.
-_HEAVY = ("cv2", "jinja2", "mcap", "numba", "numpy", "perfetto", "rich.table", "rosbags", "ruamel.yaml")
+_HEAVY = (
+    "cv2",
+    "jinja2",
+    "lz4.frame",
+    "mcap",
+    "numba",
+    "numpy",
+    "perfetto.trace_builder.proto_builder",
+    "pydantic",
+    "rich.table",
+    "rosbags.typesys.stores.ros2_humble",
+    "ruamel.yaml",
+    "scipy.optimize",
+    "scipy.spatial",
+    "zstandard",
+)
+#: Packages all modules of which are loaded.
+_OURS = ("rt_sched.app", "pipelines", "safety")
 _LONGEST_MESSAGE = 1 << 20
 
 
@@ -116,14 +133,16 @@ def main() -> None:
     import pkgutil
 
     import rt_sched.analysis.batch
-    import rt_sched.app
     import rt_sched.cli
     import rt_sched.kernels
+    import rt_sched.report.run_report
 
     for name in _HEAVY:
         importlib.import_module(name)
-    for module in pkgutil.iter_modules(rt_sched.app.__path__, "rt_sched.app."):
-        importlib.import_module(module.name)
+    for package in _OURS:
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(module.name)
+    rt_sched.report.run_report._environment().get_template("run_report.html.j2")
     rt_sched.kernels.warm_up()
     rt_sched.analysis.batch.warm_up()
     gc.collect()
