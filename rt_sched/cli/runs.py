@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from rt_sched.cli.shared import EXIT_CODES, Json, Log, Salvage, app, command_line, compiling, print_json
+from rt_sched.cli.shared import EXIT_CODES, Json, Log, Salvage, app, command_line, compiling, console, print_json
 
 if TYPE_CHECKING:
     from rt_sched.app.replay import ReplayResult
@@ -99,6 +99,23 @@ def _show(result: ReplayResult, terminal: Terminal, as_json: bool) -> NoReturn:
     else:
         terminal.show_replay(result)
     raise typer.Exit(EXIT_CODES[result.summary["status"]])
+
+
+@app.command("rerun")
+def rerun(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder of a paced replay.")],
+    as_json: Json = False,
+) -> None:
+    """Schedule a paced run's own arrivals and CPU times once more in virtual time, and say what was later and why."""
+    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.app.rerun import print_rerun, rerun_document
+
+    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+        document = rerun_document(run)
+    if as_json:
+        print_json(document)
+    else:
+        print_rerun(document, console())
 
 
 @app.command("check-trace")
