@@ -13,7 +13,8 @@ from rt_sched.kernels.ring import bell as kernel
 if TYPE_CHECKING:
     from rt_sched.transport.ring_reader import RingReader
 
-FOREVER_NS = 1 << 62
+#: A signal that comes just before the process sleeps does not wake it: its handler runs after this time at the latest.
+_LONGEST_NS = 1_000_000_000
 
 
 class Bell:
@@ -41,24 +42,28 @@ class Bell:
 
     def wait(self, seen: int, until_ns: int | None) -> bool:
         """Sleeps until the count is not `seen`, at most until `until_ns` of CLOCK_MONOTONIC. Whether it is not."""
-        if until_ns is None:
-            until_ns = FOREVER_NS
         while True:
-            result = kernel.wait(self.address, seen, until_ns, self._time_address)
+            result = kernel.wait(self.address, seen, look_up_ns(until_ns), self._time_address)
             if result == kernel.CHANGED:
                 return True
-            if check_wait(result) == kernel.LATE:
+            if is_over(result, until_ns):
                 return False
 
 
-def check_wait(result: int) -> int:
-    """What a kernel's wait answered; OSError where it failed.
+def look_up_ns(until_ns: int | None) -> int:
+    """Until when to sleep at most before handlers of signals may run."""
+    look_ns = monotonic_ns() + _LONGEST_NS
+    return look_ns if until_ns is None else min(look_ns, until_ns)
 
-    After `SIGNAL` it is to be called again: handlers have run by then, and one that wants to end the wait has raised.
+
+def is_over(result: int, until_ns: int | None) -> bool:
+    """Whether a wait that answered this, not `CHANGED`, was long enough; OSError where it failed.
+
+    If not it is to be called again: handlers have run by then, and one that wants to end the wait has raised.
     """
     if result < 0:
         raise OSError(-result, "futex")
-    return result
+    return until_ns is not None and monotonic_ns() >= until_ns
 
 
 def wait_for_any(readers: Sequence[RingReader], timeout_ns: int | None) -> bool:

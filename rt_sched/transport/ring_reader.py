@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rt_sched.errors import DataError
-from rt_sched.kernels.ring.bell import CHANGED, LATE
+from rt_sched.kernels.ring.bell import CHANGED
 from rt_sched.kernels.ring.read import claim, release, take, unread, wait
 from rt_sched.kernels.ring.words import NOTHING
-from rt_sched.transport.bell import FOREVER_NS, Bell, check_wait
+from rt_sched.transport.bell import Bell, is_over, look_up_ns
 from rt_sched.transport.views import SlotViews
 
 if TYPE_CHECKING:
@@ -94,12 +94,12 @@ class RingReader:
         return count
 
     def wait(self, timeout_ns: int | None) -> bool:
-        until_ns = FOREVER_NS if timeout_ns is None else monotonic_ns() + timeout_ns
+        until_ns = None if timeout_ns is None else monotonic_ns() + timeout_ns
         while True:
-            result = wait(self._reader, self.bell.address, until_ns, self._time_address)
+            result = wait(self._reader, self.bell.address, look_up_ns(until_ns), self._time_address)
             if result == CHANGED:
                 return True
-            if check_wait(result) == LATE:
+            if is_over(result, until_ns):
                 return False
 
     def take(self) -> RingMessage | None:
@@ -116,12 +116,13 @@ class RingReader:
 
     def let_go(self, message: RingMessage) -> None:
         """What `RingMessage.release` does."""
+        if self._ending is None:
+            return  # in a child, where `disown` has ended its view
         slot, pin = message.facts[:2]
         if not self._views.end(slot, message.data):
             raise BufferError(f"{self._name}: an array still refers to a message that is let go; copy what has to stay")
         del self._held[pin]
-        if self._ending is not None:
-            release(self._reader, pin)
+        release(self._reader, pin)
 
     def close(self) -> None:
         """BufferError while an array refers to a message in hand."""

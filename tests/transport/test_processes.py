@@ -136,8 +136,8 @@ def test_a_wait_ends_in_time_and_for_signals(make):
 
     before = signal.signal(signal.SIGALRM, raise_alarm)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.02)
-        with pytest.raises(Alarm):
+        with pytest.raises(Alarm):  # or before the wait
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
             reader.wait(None)
     finally:
         signal.signal(signal.SIGALRM, before)
@@ -174,9 +174,12 @@ def test_an_end_belongs_to_one_process_until_that_dies(make):
 def test_a_child_has_none_of_its_parents_ends(make):
     segment = make(reader="oldest")
     writer, reader = segment.writer("frames"), segment.reader("frames", "reader")
+    writer.send(b"in hand", 0, 0)
+    in_hand = reader.take()
     loan = writer.loan(3)
 
     def use():
+        in_hand.release()
         for action in (lambda: writer.loan(1), lambda: writer.publish(loan, 0, 0), reader.take):
             with pytest.raises(DataError, match="the parent process's"):
                 action()
@@ -184,6 +187,8 @@ def test_a_child_has_none_of_its_parents_ends(make):
 
     with child(use) as pid:
         assert ended(pid) == 0
+    assert bytes(in_hand.data) == b"in hand"
+    in_hand.release()
     loan.data[:] = b"abc"
     writer.publish(loan, 0, 0)
     with reader.take() as message:
