@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Rows of a table, and of a kind of figure, beyond which the page names the document instead.
 MOST_ROWS, MOST_FIGURES = 2000, 40
+#: Who delays a task, told of every task as far as there is room for it: else so many of each.
+FEW_OTHERS = 6
 
 
 def render_schedulability_report(document: Mapping[str, Any]) -> str:
@@ -43,6 +45,7 @@ def render_schedulability_report(document: Mapping[str, Any]) -> str:
             "fault": _first_modes(document["faults"]["rows"], "fault"),
         },
         "most_rows": MOST_ROWS,
+        "most_others": MOST_ROWS if sum(len(row["others"]) for row in document["tasks"]) <= MOST_ROWS else FEW_OTHERS,
     }
     return printable(_environment().get_template("schedulability/page.html.j2").render(view))
 
