@@ -11,7 +11,7 @@ from test_legal_runs import ALL_KINDS
 from rt_sched.search import Found, search
 from rt_sched.search.lots import LONGEST
 
-RUNS = 150
+RUNS = 60
 
 
 def test_processes_change_nothing() -> None:
@@ -74,6 +74,6 @@ def test_guided_runs_come_nearer_to_the_bounds_than_random_ones() -> None:
     system = searched(ALL_KINDS)
     shares = []
     for guided in (True, False):
-        found = system.search(600, guided=guided).found
+        found = system.search(250, guided=guided).found
         shares.append(sum(one.value_ns / (one.goal.bound_ns or 1) for one in found if one is not None))
     assert shares[0] > shares[1]
