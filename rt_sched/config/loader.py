@@ -25,7 +25,8 @@ from rt_sched.config.safety import SAFETY, read_safety
 from rt_sched.config.sensors import SENSOR, TRIGGER, read_sensors, read_triggers, sensor_producers
 from rt_sched.config.table import Key, Spec, Table, mapping_of
 from rt_sched.config.tasks import TASK, Surroundings, connect_tasks, read_tasks, task_producers
-from rt_sched.config.yaml_nodes import MAX_FILE_BYTES, Node, parse
+from rt_sched.config.yaml_file import file_bytes, why_unreadable
+from rt_sched.config.yaml_nodes import Node, parse
 from rt_sched.model import ExecutionTime, System, Task
 from rt_sched.ports import StageCatalogue
 
@@ -200,15 +201,13 @@ def _read_top(root: Node, problems: Problems) -> Table:
 def _read_file(file: Path, problems: Problems) -> bytes:
     """The file's bytes, at most one more than allowed; a file that cannot be read becomes a problem."""
     try:
-        with file.open("rb") as stream:
-            return stream.read(MAX_FILE_BYTES + 1)
+        return file_bytes(file)
     except FileNotFoundError:
         problems.add_at(0, 0, "", _missing_file_message(file))
     except IsADirectoryError:
         problems.add_at(0, 0, "", "this is a folder, not a system file")
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        problems.add_at(0, 0, "", f"the file cannot be read: {reason}")
+        problems.add_at(0, 0, "", f"the file cannot be read: {why_unreadable(error)}")
     return b""
 
 

@@ -13,7 +13,8 @@ from rt_sched.config.plan_takeovers import PLACEMENT, TAKEOVERS, Names, read_pla
 from rt_sched.config.plan_text import PLAN_VERSION, system_sha256
 from rt_sched.config.problems import Problems, listed, unknown
 from rt_sched.config.table import Key, Spec, Table, mapping_entries, mapping_of
-from rt_sched.config.yaml_nodes import MAX_FILE_BYTES, Node, parse
+from rt_sched.config.yaml_file import root_of_file
+from rt_sched.config.yaml_nodes import Node
 from rt_sched.errors import ConfigError
 from rt_sched.model import Plan, Policy, Processor, System
 
@@ -111,16 +112,7 @@ def load_plan_file(path: str | Path, system: System) -> PlanFile:
     Raises ConfigError with every problem found, each with line, column, value and valid choices.
     """
     problems = Problems(str(path))
-    try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        problems.add_at(0, 0, "", f"the plan file cannot be read: {reason}")
-        raise problems.error() from error
-    root = parse(data, problems, "plan file")
-    if root is None:
-        raise problems.error()
+    root = root_of_file(Path(path), "plan file", problems)
     found = _read(root, system, str(path), problems)
     problems.raise_if_any()
     return found

@@ -12,7 +12,8 @@ from rt_sched.config import fields, quantities
 from rt_sched.config.problems import Problems, unknown
 from rt_sched.config.table import Key, Spec, Table, mapping_entries, mapping_of
 from rt_sched.config.value import list_of
-from rt_sched.config.yaml_nodes import MAX_FILE_BYTES, Node, parse
+from rt_sched.config.yaml_file import root_of_file
+from rt_sched.config.yaml_nodes import Node
 from rt_sched.model import ExecutionTime
 from rt_sched.units import ceil_int, floor_int
 
@@ -58,16 +59,11 @@ def read_profile(
     if name is None:
         return {}
     path = base_dir / name
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        problems.add(node, f"the profile file cannot be read: {reason}")
+    if not path.is_file():
+        problems.add(node, "the profile file cannot be read: there is no such file")
         return {}
     inside = Problems(str(path))
-    root = parse(data, inside, "profile file")
-    found = {} if root is None else _read(root, tasks, inside)
+    found = _read(root_of_file(path, "profile file", inside), tasks, inside)
     inside.raise_if_any()
     return found
 

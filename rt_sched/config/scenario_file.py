@@ -14,7 +14,8 @@ from rt_sched.config.problems import Problems, unknown
 from rt_sched.config.scenario_text import SCENARIO_VERSION
 from rt_sched.config.table import Key, Spec, Table, mapping_entries, mapping_of
 from rt_sched.config.value import list_of, value
-from rt_sched.config.yaml_nodes import MAX_FILE_BYTES, Node, parse
+from rt_sched.config.yaml_file import root_of_file
+from rt_sched.config.yaml_nodes import Node
 from rt_sched.errors import ConfigError
 from rt_sched.model import JobChoice, SampleChoice, Scenario, Shown, System
 
@@ -145,16 +146,7 @@ def load_scenario_file(path: str | Path, system: System) -> ScenarioFile:
     Raises ConfigError with every problem found, each with line, column, value and valid choices.
     """
     problems = Problems(str(path))
-    try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        problems.add_at(0, 0, "", f"the scenario file cannot be read: {reason}")
-        raise problems.error() from error
-    root = parse(data, problems, "scenario file")
-    if root is None:
-        raise problems.error()
+    root = root_of_file(Path(path), "scenario file", problems)
     found = _Reader(system, str(path), problems).read(root)
     problems.raise_if_any()
     return found

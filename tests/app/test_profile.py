@@ -126,7 +126,7 @@ def test_a_file_that_is_not_there_is_told_where_it_is_named(tmp_path: Path) -> N
     with pytest.raises(ConfigError) as caught:
         load_system(tmp_path / "small.yaml", stages=ImportedStages())
     (problem,) = caught.value.problems
-    assert problem.file.endswith("small.yaml") and problem.line > 1 and "No such file" in problem.message
+    assert problem.file.endswith("small.yaml") and problem.line > 1 and "no such file" in problem.message
 
 
 @pytest.mark.parametrize(("words", "option"), [({"duration": "3"}, "--duration"), ({"margin": "0.5"}, "--margin")])
