@@ -17,6 +17,10 @@ import pytest
 from rt_sched.runtime.host.tiers import TierReport, available_tiers
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from kills import write_small_system  # noqa: E402
+
 SYSTEM = ROOT / "examples" / "host_two_cores.yaml"
 LOG = ROOT / "replay_data" / "hazard.mcap"
 _LIMIT_S = 150
@@ -55,7 +59,7 @@ class Running:
             text=True,
             start_new_session=True,
             cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": f"{ROOT}:{Path(__file__).parent}"},
+            env=os.environ | {"PYTHONPATH": f"{ROOT}:{Path(__file__).parent}:{system.parent}"},
         )
 
     def members(self) -> dict[int, str]:
@@ -100,6 +104,12 @@ class Running:
 def tiers() -> dict[str, TierReport]:
     """What this host has."""
     return {report.tier.value: report for report in available_tiers()}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A system of three tasks on one core, two of which keep a spare."""
+    return write_small_system(tmp_path)
 
 
 @pytest.fixture(autouse=True)
