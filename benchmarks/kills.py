@@ -42,7 +42,8 @@ deploy: {ecu.cpu: 1}
 sensors: {imu: {kind: imu, rate: 200Hz, jitter: 2ms, attached_to: ecu, topic: /imu/*}}
 tasks:
   first:
-    {stage: "busy_stages:Busy", runs_on: ecu.cpu, activation: {rate: 20Hz}, execution: {wcet: 15ms}, deadline: 46ms,
+    {stage: "busy_stages:Busy", runs_on: ecu.cpu, activation: {rate: 20Hz}, inputs: {imu: {from: imu, required: false}},
+     execution: {wcet: 15ms}, deadline: 46ms,
      budget: {limit: 20ms, granularity: 10ms, on_overrun: abort}, parameters: {ms: 12}}
   second:
     {stage: "busy_stages:Busy", runs_on: ecu.cpu, inputs: {imu: first}, execution: {wcet: 15ms}, deadline: 48ms,

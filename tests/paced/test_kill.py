@@ -24,7 +24,7 @@ def test_workers_die_at_any_instant(tiers: dict[str, TierReport]) -> None:
 
 @pytest.mark.parametrize("name", ["rt-supervisor", "rt-publishing"])
 def test_without_a_part_that_nothing_replaces_the_run_ends(tmp_path: Path, small: Path, name: str) -> None:
-    running = Running(tmp_path / "run", "--tier", "user", system=small)
+    running = Running(tmp_path / "run", "--tier", "user", "--rate", "0.1", system=small)
     running.wait_until_begun()
     os.kill(running.pid_of(name), signal.SIGKILL)
     ended = running.end()
@@ -35,7 +35,7 @@ def test_without_a_part_that_nothing_replaces_the_run_ends(tmp_path: Path, small
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_a_run_that_is_ended_leaves_nothing(tmp_path: Path, small: Path, number: int, code: int) -> None:
-    running = Running(tmp_path / "run", "--tier", "user", system=small)
+    running = Running(tmp_path / "run", "--tier", "user", "--rate", "0.1", system=small)
     running.wait_until_begun()
     os.kill(running.process.pid, number)
     ended = running.end()

@@ -16,9 +16,10 @@ import numpy as np
 from rt_sched.errors import DeploymentError, RtSchedError
 from rt_sched.model import Plan, System
 from rt_sched.ports import Port, Stage
-from rt_sched.runtime.host.affinity import allowed_cores
+from rt_sched.runtime.host.affinity import allowed_cores, pin
 from rt_sched.runtime.host.child import fork, name_process
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset
+from rt_sched.runtime.host.cpuset_groups import processes
 from rt_sched.runtime.host.observed import ObservedProcess, observe
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.tiers import Tier
@@ -114,6 +115,7 @@ class PacedRun:
         self._order = order
         self._cores = host_cores(order.system, order.plan)
         self._seats = seats(order.setup, order.tier)
+        self._cpusets: dict[int, ExclusiveCpuset] = {}  # one for each core: SCHED_DEADLINE has no pinning inside
         self.clock = PacedClock(order.rate)
         self._roster = Roster(len(order.setup.tasks))
         channels = channels_of(order.system, order.setup, order.rehearsal.bytes_of)
@@ -136,14 +138,12 @@ class PacedRun:
     def run(self, progress: Callable[[int], None]) -> PacedOutcome:
         """Everything from the first fork to the last exit. Raises what a stage could not do at its start."""
         with ExitStack() as stack:
-            cpuset = None
             if self._order.tier is Tier.DEADLINE:
-                cpuset = stack.enter_context(ExclusiveCpuset(set(self._cores), patience_ns=_LEAD_NS))
+                check_cores_left(self._cores)
+                for core in sorted(set(self._cores)):
+                    self._cpusets[core] = stack.enter_context(ExclusiveCpuset({core}, patience_ns=_LEAD_NS))
             pids = stack.enter_context(self._forked())
             self._wait_for(State.READY, pids)
-            if cpuset is not None:
-                for pid in self._roster.places["pid"].tolist():
-                    cpuset.admit(pid)
             self.clock.prepare()
             self._wait_for(State.SEATED, pids)
             self.clock.begin(time.monotonic_ns() + _LEAD_NS)
@@ -164,7 +164,8 @@ class PacedRun:
         real_time = self._order.tier is not Tier.USER
         try:
             for device, charges in self._charges().items():
-                cores = sorted({charge.employment.core for charge in charges})
+                # Cores of exclusive cpusets are the workers' alone.
+                cores = sorted({charge.employment.core for charge in charges} - self._cpusets.keys())
                 supervisor = Supervisor(charges, cores, real_time=real_time)
                 pids[fork(supervisor.run)] = f"the supervisor of {device}"
             pids[fork(self._decode)] = "the process that decodes"
@@ -174,6 +175,13 @@ class PacedRun:
             self.clock.end()
             for pid in pids:
                 _kill(pid)
+            self._wait_for_empty_cpusets()
+
+    def _wait_for_empty_cpusets(self) -> None:
+        """Workers die with their supervisors, but not at once."""
+        until = time.monotonic() + _END_LIMIT_S
+        while any(processes(one.path) for one in self._cpusets.values()) and time.monotonic() < until:
+            time.sleep(0.01)
 
     def _decode(self) -> None:
         name_process("rt-decode")
@@ -265,6 +273,7 @@ class PacedRun:
                 turns=self._turns[index],
                 seat=self._seats[index],
                 core=self._core_of(index),
+                go_to_core=lambda index=index: self._go_to(self._core_of(index)),  # type: ignore[misc]
                 make_stage=lambda index=index: self._order.make_stage(index),  # type: ignore[misc]
                 example=self._order.rehearsal.example(task.name),
                 open_post=lambda stateful, index=index: self._open_post(index, stateful),  # type: ignore[misc]
@@ -302,6 +311,12 @@ class PacedRun:
             publish=outlets.publish,
             keep=self._spools[index].keep,
         )
+
+    def _go_to(self, core: int) -> None:
+        """In the worker: it runs on this core alone from now on."""
+        if core in self._cpusets:
+            self._cpusets[core].admit(os.getpid())
+        pin([core])
 
     def _journal(self, index: int) -> Journal:
         """With room for twice the jobs that the plan expects."""
@@ -350,6 +365,16 @@ def host_cores(system: System, plan: Plan) -> list[int]:
         there = ", ".join(map(str, sorted(allowed_cores())))
         raise DeploymentError(f"this host has no core {', '.join(map(str, strange))} for this process; it has {there}")
     return cores
+
+
+def check_cores_left(cores: Sequence[int]) -> None:
+    """Raises DeploymentError where exclusive cpusets of these cores would leave none to everything else."""
+    if not set(cores) < allowed_cores():
+        told = ", ".join(map(str, sorted(set(cores))))
+        raise DeploymentError(
+            f"the tier deadline keeps cores {told} for the tasks alone and needs one more for everything else; "
+            "deploy to fewer cores, or take --tier fifo"
+        )
 
 
 def _kill(pid: int) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from rt_sched.errors import RtSchedError
 from rt_sched.model import Task
 from rt_sched.ports import Stage
-from rt_sched.runtime.host.affinity import pin
 from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.cpu_time import CpuTimer, thread_clock
 from rt_sched.runtime.host.memory import lock_memory
@@ -33,7 +32,9 @@ _REHEARSALS = 3
 
 @dataclass(frozen=True, slots=True)
 class Employment:
-    """All that a worker process needs. `core`: of the host. `make_stage`: a started stage, a new one each time.
+    """All that a worker process needs. `core`: of the host; `go_to_core` confines the process to it.
+
+    `make_stage`: a started stage, a new one each time.
 
     `open_post`: connects the process to its edges, as the one that serves the task from then on; told whether the stage
     keeps what it is given.
@@ -46,6 +47,7 @@ class Employment:
     turns: Turns
     seat: Seat
     core: int
+    go_to_core: Callable[[], None]
     make_stage: Callable[[], Stage]
     example: Example | None
     open_post: Callable[[bool], Post]
@@ -60,7 +62,7 @@ def work(job: Employment, *, is_spare: bool) -> None:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         name_process(job.task.name)
-        pin([job.core])
+        job.go_to_core()
         set_timer_slack_ns(1)
         stage = _warmed(job)
         gc.collect()

@@ -36,7 +36,10 @@ class Charge:
 
 
 class Supervisor:
-    """`real_time`: whether it stands above its workers in the class of the kernel."""
+    """`cores`: where it runs; wherever it may, if none are given.
+
+    `real_time`: whether it stands above its workers in the class of the kernel.
+    """
 
     def __init__(self, charges: Sequence[Charge], cores: Sequence[int], *, real_time: bool) -> None:
         self._charges, self._cores, self._real_time = charges, cores, real_time
@@ -49,7 +52,8 @@ class Supervisor:
         """Until every worker has ended."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         name_process("rt-supervisor")
-        pin(self._cores)
+        if self._cores:
+            pin(self._cores)
         ended = SignalDescriptor([signal.SIGCHLD])
         for charge in self._charges:
             self._start(charge, is_spare=False)
