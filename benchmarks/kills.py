@@ -81,7 +81,9 @@ class Busy(StageBase):
 '''
 _START_LIMIT_S, _END_LIMIT_S = 300.0, 120.0
 #: The last part of a run, in which nobody is killed, so that all have time to come back.
-_QUIET_S = 1.0
+_QUIET_S = 2.0
+#: How long a new worker may take to load and warm up its stage on a busy machine; jobs that arrive later are served.
+_RESTART_NS = 1_200_000_000
 _SUPERVISOR = "rt-supervisor"
 
 Row = dict[str, Any]
@@ -238,7 +240,7 @@ def problems_of(summary: Row, folder: Path, killed: dict[int, Kill], died: list[
         campaign.in_job += lost
         if at_ns and (mine & done & (jobs["arrival_ns"] > max(at_ns))).any():
             campaign.came_back += 1
-        elif at_ns and (mine & (jobs["arrival_ns"] > max(at_ns))).any():
+        elif at_ns and (mine & (jobs["arrival_ns"] > max(at_ns) + _RESTART_NS)).any():
             problems.append(f"{name} does not go on after {max(at_ns) / 1e6:.0f} ms")
     if losses and summary["status"] in ("ok", "bound_violated"):
         problems.append(f"{len(losses)} workers were lost, and the status is {summary['status']}")

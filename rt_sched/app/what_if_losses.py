@@ -29,7 +29,7 @@ def remove_chain(root: Raw, name: str) -> list[str]:
     """Takes out a chain."""
     drop(get(root, "chains"), name)
     _drop_if_empty(root, "chains")
-    return [f"chain {name} is gone"]
+    return [f"chain {name} is gone", *_drop_limits(root)]
 
 
 def remove_link(root: Raw, name: str) -> list[str]:
@@ -115,7 +115,7 @@ def _settle(root: Raw, lost: _Lost) -> list[str]:
             break
         gone |= more
     _drop_if_empty(root, "sensors")
-    return did + _drop_names(root, gone, gone & known_sensors)
+    return did + _drop_names(root, gone, gone & known_sensors) + _drop_limits(root)
 
 
 def _drop_names(root: Raw, gone: set[str], gone_sensors: set[str]) -> list[str]:
@@ -156,6 +156,30 @@ def _drop_faults(root: Raw, gone: set[str]) -> list[str]:
     drop(faults, *dropped)
     _drop_if_empty(root, "faults")
     return [f"fault {name} is gone with its target" for name in dropped]
+
+
+def _drop_limits(root: Raw) -> list[str]:
+    """Takes limits of what is gone out of requirements, and requirements that have none left."""
+    did = []
+    requirements = get(root, "requirements")
+    for name, requirement in entries(requirements).items():
+        limits = words(get(requirement, "limits"))
+        lost = {
+            limit for limit in limits if get(root, *limit.split(".")[: 1 if limit.startswith("safety.") else 2]) is None
+        }
+        if lost and lost == set(limits):
+            drop(requirements, name)
+            did.append(f"requirement {name} is gone with its limits")
+        elif lost:
+            _keep_words(requirement, "limits", lost)
+            did.append(f"requirement {name} sets {len(lost)} limits less")
+    _drop_if_empty(root, "requirements")
+    return did
+
+
+def _owner_of(limit: str) -> list[str]:
+    """Where in the file the chain, task, fault or safety concept stands that a limit belongs to."""
+    return limit.split(".")[: 1 if limit.startswith("safety.") else 2]
 
 
 def _drop_from_safety(root: Raw, gone: set[str]) -> list[str]:
