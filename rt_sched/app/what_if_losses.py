@@ -164,9 +164,7 @@ def _drop_limits(root: Raw) -> list[str]:
     requirements = get(root, "requirements")
     for name, requirement in entries(requirements).items():
         limits = words(get(requirement, "limits"))
-        lost = {
-            limit for limit in limits if get(root, *limit.split(".")[: 1 if limit.startswith("safety.") else 2]) is None
-        }
+        lost = {limit for limit in limits if get(root, *_owner_of(limit)) is None}
         if lost and lost == set(limits):
             drop(requirements, name)
             did.append(f"requirement {name} is gone with its limits")
