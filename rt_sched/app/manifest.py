@@ -37,6 +37,17 @@ def make_manifest(
     }
 
 
+def run_inputs(
+    log: str, recording: str, system: str | None, system_path: Path | None, plan: Path | None
+) -> list[tuple[str, Path]]:
+    """The files of a replay, as given and where they lie: the recording, and system and plan where they are named."""
+    return [
+        (log, Path(recording)),
+        *([(system, system_path)] if system and system_path else []),
+        *([(str(plan), plan)] if plan else []),
+    ]
+
+
 def file_sha256(path: Path) -> str:
     """Hash of a file's bytes."""
     with path.open("rb") as file:

@@ -17,7 +17,7 @@ from rt_sched.app.bounds import run_bounds, without_bounds
 from rt_sched.app.host_supply import supply_loss, with_supply_loss
 from rt_sched.app.judged_chains import judged_chains
 from rt_sched.app.log_inputs import horizon_of, map_topics, pixels_needed, sensor_poses
-from rt_sched.app.manifest import make_manifest
+from rt_sched.app.manifest import make_manifest, run_inputs
 from rt_sched.app.paced_document import paced_document
 from rt_sched.app.plan_files import plan_for
 from rt_sched.app.replay import Progress, ReplayResult
@@ -179,11 +179,7 @@ def run_paced(request: PacedRequest, progress: Progress) -> ReplayResult:
         if plan_note is not None:
             summary["notes"] = [*summary["notes"], plan_note]
         manifest = make_manifest(
-            inputs=[
-                (request.log, Path(recording.path)),
-                *([(request.system, system_path)] if request.system and system_path else []),
-                *([(str(request.plan), request.plan)] if request.plan else []),
-            ],
+            inputs=run_inputs(request.log, recording.path, request.system, system_path, request.plan),
             command=request.command,
             options={"seed": 0, "policy": plan.policy, "clock": "paced", "tier": tier.value, "rate": str(request.rate)},
             schedule_sha256=schedule_sha256(trace),

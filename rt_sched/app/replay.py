@@ -16,7 +16,7 @@ from rt_sched.app.check_trace import check_document
 from rt_sched.app.fault_args import check_fault_times, parse_faults
 from rt_sched.app.judged_chains import judged_chains
 from rt_sched.app.log_inputs import horizon_of, map_topics, pixels_needed, sensor_poses
-from rt_sched.app.manifest import make_manifest
+from rt_sched.app.manifest import make_manifest, run_inputs
 from rt_sched.app.plan_files import plan_for
 from rt_sched.app.replay_watch import ReplayWatch
 from rt_sched.app.run_documents import published_messages, write_documents
@@ -161,11 +161,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         if plan_note is not None:
             summary["notes"] = [*summary["notes"], plan_note]
         manifest = make_manifest(
-            inputs=[
-                (request.log, Path(recording.path)),
-                *([(request.system, system_path)] if request.system and system_path else []),
-                *([(str(request.plan), request.plan)] if request.plan else []),
-            ],
+            inputs=run_inputs(request.log, recording.path, request.system, system_path, request.plan),
             command=request.command,
             options={"seed": request.seed, "policy": plan.policy, "clock": "lockstep", "tier": "modelled"},
             schedule_sha256=schedule_sha256(trace),

@@ -6,11 +6,11 @@ recovery over runs without stage code, and the bounds that it was compared with.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rt_sched.app.documents import read_document
 from rt_sched.app.manifest import file_sha256
 from rt_sched.errors import DataError
 
@@ -67,13 +67,8 @@ def _loss(one: Row) -> Row:
 
 
 def _read(file: Path) -> Row:
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{file}: there is no such file") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read ({error})") from error
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+    document = read_document(file)
+    if document.get("schema") != SCHEMA:
         raise DataError(f"{file}: is no document {SCHEMA}, as benchmarks/failover.py --json writes it")
     needed = {*_COUNTS, *_QUANTITIES}
     losses = document.get("losses")

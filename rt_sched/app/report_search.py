@@ -6,12 +6,12 @@ take, the bound that it was held against, how it was found, and the scenario tha
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median_low
 from typing import Any
 
+from rt_sched.app.documents import read_document
 from rt_sched.app.manifest import file_sha256
 from rt_sched.app.report_bounds import share_ppm
 from rt_sched.errors import DataError
@@ -66,13 +66,8 @@ def _bounds(tasks: Sequence[Row], chains: Sequence[Row]) -> dict[tuple[str, str,
 
 
 def _read(file: Path) -> Row:
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{file}: there is no such file") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read ({error})") from error
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+    document = read_document(file)
+    if document.get("schema") != SCHEMA:
         raise DataError(f"{file}: is no document {SCHEMA}, as rt-sched search --json prints it")
     targets = document.get("targets")
     rows = targets if isinstance(targets, list) else [None]

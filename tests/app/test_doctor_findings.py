@@ -184,7 +184,7 @@ def test_segments_in_shared_memory_are_leftovers(machine):
     assert "shared memory" not in by_name(leftover_findings(Machine(Path("/nowhere"))))
 
 
-HOME = Path("/home/user/checkout")
+HOME = Path("checkout")
 
 
 def test_names_that_are_ours_alone():

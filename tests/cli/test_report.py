@@ -72,7 +72,7 @@ def test_the_exit_code_is_that_of_the_verdict(cli, system):
         (["report", "nowhere"], "is no run folder"),
         (["report", "nowhere", "-o", "nowhere/report.html"], "is the report of the run itself"),
         (["report", "-s", "two.yaml", "--search", "nothing.json"], "nothing.json: there is no such file"),
-        (["report", "-s", "two.yaml", "--recoveries", "two.yaml"], "two.yaml: cannot be read"),
+        (["report", "-s", "two.yaml", "--recoveries", "two.yaml"], "is not JSON"),
         (["report", "-s", "two.yaml", "--plan", "two.yaml"], "two.yaml"),
         (["analyze", "--taskset", "two.yaml", "-o", "two.html"], "a report is of a system file"),
     ],

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from rt_sched.errors import DeploymentError
-from rt_sched.runtime.paced.refusal import refuse
+from rt_sched.runtime.paced.refusal import left_out, refuse
 from rt_sched.trace.setup import (
     DeadlineAction,
     EdgeKind,
@@ -91,7 +91,9 @@ def test_what_is_not_carried_out_is_refused(setup: Setup, words: str) -> None:
     ],
 )
 def test_everything_else_is_let_in(given: dict[str, object]) -> None:
-    refuse(replace(PLAIN, tasks=(replace(TASK, **given),), resources=(ResourceRow("bus", Protocol.NONE),)))
+    setup = replace(PLAIN, tasks=(replace(TASK, **given),), resources=(ResourceRow("bus", Protocol.NONE),))
+    assert left_out(setup) == []
+    refuse(setup)
 
 
 def test_all_of_it_is_named_at_once() -> None:

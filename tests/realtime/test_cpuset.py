@@ -58,9 +58,12 @@ def test_it_is_removed_when_what_runs_in_it_raises(tree):
 
 
 def test_closing_twice_is_closing_once(tree):
+    before = state(tree)
     cpuset = ExclusiveCpuset({CORE})
-    cpuset.close()
-    cpuset.close()
+    assert state(tree) != before
+    for _ in range(2):
+        cpuset.close()
+        assert state(tree) == before
 
 
 def test_a_process_that_has_ended_need_not_be_let_in(tree):

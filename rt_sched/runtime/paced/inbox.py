@@ -51,16 +51,12 @@ class Arrival:
 
 
 class Inbox:
-    """The inputs of one task. `edges`, `inlets`: one per slot. `tolerance_ns`: of pairs.
-
-    `unmatched`: (slot, head) of messages that found no partner, for whoever keeps the record.
-    """
+    """The inputs of one task. `edges`, `inlets`: one per slot. `tolerance_ns`: of pairs."""
 
     def __init__(self, edges: Sequence[EdgeRow], inlets: Sequence[Inlet], tolerance_ns: int) -> None:
         self._edges, self._inlets, self._tolerance_ns = edges, inlets, tolerance_ns
         self._each = [slot for slot, edge in enumerate(edges) if edge.role is Role.EACH]
         self._paired = [slot for slot, edge in enumerate(edges) if edge.role is Role.PAIRED]
-        self.unmatched: list[tuple[int, Head]] = []
 
     def next_arrival(self) -> Arrival | None:
         """The job whose messages have been there longest, None when there is none."""
@@ -87,7 +83,6 @@ class Inbox:
             for slot in early:
                 letter = self._inlets[slot].take()
                 if letter is not None:
-                    self.unmatched.append((slot, letter.head))
                     letter.release()
 
     def consumed(self) -> dict[int, Letter]:

@@ -12,14 +12,19 @@ _CARRIED_OUT = (OverrunAction.LOG, OverrunAction.ABORT, OverrunAction.FAIL_OVER)
 
 def refuse(setup: Setup) -> None:
     """Raises DeploymentError with everything in `setup` that would happen in a simulation and not in a paced run."""
-    found = [
+    found = left_out(setup)
+    if found:
+        raise DeploymentError(f"a paced run does not carry out: {'; '.join(found)}. Simulate or replay it in lockstep")
+
+
+def left_out(setup: Setup) -> list[str]:
+    """What a paced run would leave out, in words."""
+    return [
         *(text for row in setup.processors for text in _of_processor(row)),
         *(text for row in setup.tasks for text in _of_task(row)),
         *_of_links(setup),
         *_of_changes(setup),
     ]
-    if found:
-        raise DeploymentError(f"a paced run does not carry out: {'; '.join(found)}. Simulate or replay it in lockstep")
 
 
 def _of_processor(row: ProcessorRow) -> Iterator[str]:

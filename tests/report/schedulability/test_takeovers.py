@@ -136,7 +136,7 @@ def test_recoveries_of_something_else_are_refused(planned, tmp_path, change, sai
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [(None, "there is no such file"), ("{", "cannot be read"), ("[]", "is no doc")]
+    ("text", "said"), [(None, "there is no such file"), ("{", "is not JSON"), ("[]", "holds no JSON object")]
 )
 def test_files_that_are_no_documents_are_refused(planned, tmp_path, text, said) -> None:
     file = tmp_path / "file.json"
