@@ -82,8 +82,8 @@ class Busy(StageBase):
 _START_LIMIT_S, _END_LIMIT_S = 300.0, 120.0
 #: The last part of a run, in which nobody is killed, so that all have time to come back.
 _QUIET_S = 2.0
-#: How long a new worker may take to load and warm up its stage on a busy machine; jobs that arrive later are served.
-_RESTART_NS = 1_200_000_000
+#: So many jobs that arrive while a task is served again, this long before the end, cannot all stay undone.
+_SOME_JOBS, _TIME_FOR_THEM_NS = 3, 500_000_000
 _SUPERVISOR = "rt-supervisor"
 
 Row = dict[str, Any]
@@ -91,7 +91,9 @@ Row = dict[str, Any]
 
 @dataclass
 class Campaign:
-    """What was done and found. `problems`: what must not be, in words."""
+    """What was done and found. `came_back`: tasks that went on after their last loss; `not_back`: that were still
+    starting when the run ended. `problems`: what must not be, in words.
+    """
 
     runs: int = 0
     kills: int = 0
@@ -100,6 +102,7 @@ class Campaign:
     in_job: int = 0
     standing_by: int = 0
     came_back: int = 0
+    not_back: int = 0
     completed: int = 0
     problems: list[str] = field(default_factory=list)
 
@@ -234,14 +237,18 @@ def problems_of(summary: Row, folder: Path, killed: dict[int, Kill], died: list[
     for task, name in enumerate(names):
         mine = jobs["task"] == task
         lost = int(np.count_nonzero(mine & (jobs["status"] == JobStatus.LOST)))
-        at_ns = [row["noticed_ns"] or 0 for row in losses if row["task"] == name]
-        if lost > len(at_ns):
-            problems.append(f"{name}: {lost} jobs were lost with {len(at_ns)} workers")
+        mine_lost = [row for row in losses if row["task"] == name]
+        if lost > len(mine_lost):
+            problems.append(f"{name}: {lost} jobs were lost with {len(mine_lost)} workers")
         campaign.in_job += lost
-        if at_ns and (mine & done & (jobs["arrival_ns"] > max(at_ns))).any():
-            campaign.came_back += 1
-        elif at_ns and (mine & (jobs["arrival_ns"] > max(at_ns) + _RESTART_NS)).any():
-            problems.append(f"{name} does not go on after {max(at_ns) / 1e6:.0f} ms")
+        if mine_lost:
+            back_ns = mine_lost[-1]["back_ns"]
+            since = mine & (jobs["arrival_ns"] >= (np.inf if back_ns is None else back_ns))
+            long_ago = since & (jobs["arrival_ns"] < summary["duration_ns"] - _TIME_FOR_THEM_NS)
+            campaign.came_back += bool((since & done).any())
+            campaign.not_back += back_ns is None
+            if np.count_nonzero(long_ago) >= _SOME_JOBS and not (since & done).any():
+                problems.append(f"{name} is served again from {back_ns / 1e6:.0f} ms on, and does not go on")
     if losses and summary["status"] in ("ok", "bound_violated"):
         problems.append(f"{len(losses)} workers were lost, and the status is {summary['status']}")
     campaign.losses += len(losses)
@@ -312,7 +319,8 @@ def main() -> int:
     else:
         print(f"tier {tier}: {found.kills} killed in {found.runs} runs, {found.pairs} times two at once")
         print(f"  {found.losses} served a task, {found.in_job} of them in a job; {found.standing_by} did not yet")
-        print(f"  {found.completed} jobs completed; {found.came_back} tasks went on after their last loss")
+        print(f"  {found.completed} jobs completed; {found.came_back} tasks went on after their last loss", end="")
+        print(f", {found.not_back} were still starting at the end")
         print("\n".join(found.problems) or "  no run hung, nothing was left behind, no record was lost")
     return 1 if found.problems else 0
 

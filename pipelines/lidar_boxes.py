@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from pipelines.lidar_kernels import FIXED_POINT, group
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import cached
 
 #: Directions tried over a quarter turn, then refined around the best one in so many steps of halving.
 _HEADINGS = 18

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from pipelines.lidar_kernels import CELL_BIAS, CELL_MASK, cell_key, group, slot_of, table_size
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import cached
 
 #: Beyond this no LiDAR sees; such coordinates are broken.
 _FARTHEST_M = 1000.0

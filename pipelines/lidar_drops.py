@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from pipelines.lidar_kernels import cell_key, group, slot_of, table_size
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import cached
 
 
 @cached(nogil=True)

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import cached
 
 #: Side and half extent of the cells whose lowest points shape the first guess of the ground plane.
 _PLANE_CELL_M = 1.0

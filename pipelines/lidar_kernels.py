@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import cached
 
 #: Coordinates are summed in units of 2**-13 m (0.12 mm), intensities in 2**-8, so that a mean has no rounding order.
 FIXED_POINT = 8192.0

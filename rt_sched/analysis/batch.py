@@ -23,10 +23,15 @@ import numpy.typing as npt
 
 from rt_sched.analysis.theory.sets import Bools, Int64s, Load, Sets, group_ends
 from rt_sched.errors import AnalysisNotApplicable
+from rt_sched.kernels.compiling.kernel import Kernel
+from rt_sched.kernels.compiling.patience import Patience
 from rt_sched.kernels.rta import common, edf_demand, edf_response, fixed_priority
 
 #: Tasks looked at, per set, before its windows count as not converging; about a quarter of a second.
 MOST_STEPS = 2**28
+#: What Python may look at instead, and for how many tasks: about 20 ms.
+_FEW_STEPS, _FEW_TASKS = 2**13, 64
+_PATIENCE = Patience()
 #: Fewer sets than this are not worth a second thread.
 _ROWS_PER_THREAD = 64
 
@@ -125,9 +130,9 @@ def fp_response_times(
     response, status = sets.new_results()
     jobs, windows = (np.zeros((sets.count if details else 0, sets.tasks), np.int64) for _ in range(2))
 
-    def run(first: int, last: int) -> None:
+    def run(respond: Callable[..., Any], most_steps: np.int64, first: int, last: int) -> None:
         scratch = np.zeros((5, sets.tasks), np.int64)
-        fixed_priority.respond(
+        respond(
             wcet,
             sets.period_ns,
             sets.jitter_ns,
@@ -137,7 +142,7 @@ def fp_response_times(
             group_end[None, :],
             overloaded,
             sets.skip,
-            _most_steps(sets.tasks),
+            most_steps,
             scratch[:3],
             np.int64(first),
             np.int64(last),
@@ -147,7 +152,7 @@ def fp_response_times(
             windows if details else scratch[4:],
         )
 
-    _in_threads(run, sets.count)
+    _carry_out(fixed_priority.respond, run, sets, status)
     met = (status == Status.OK) & (response <= sets.deadline_ns)
     if details:
         return BatchResult(response, status, met, worst_job=jobs, worst_window_ns=windows)
@@ -181,11 +186,11 @@ def edf_schedulable(
     violation = np.full(sets.count, -1, np.int64)
     status = np.where(sets.skip, Status.OUT_OF_RANGE, Status.OK).astype(np.int8)
 
-    def run(first: int, last: int) -> None:
+    def run(demand_test: Callable[..., Any], most_steps: np.int64, first: int, last: int) -> None:
         scratch = np.zeros((4, sets.tasks + 1), np.int64)
-        edf_demand.demand_test(*tables, scratch, np.int64(first), np.int64(last), violation, status)
+        demand_test(*tables, most_steps, scratch, np.int64(first), np.int64(last), violation, status)
 
-    _in_threads(run, sets.count)
+    _carry_out(edf_demand.demand_test, run, sets, status)
     schedulable = (status == Status.OK) & (violation < 0)
     return BatchResult(np.zeros((sets.count, 0), np.int64), status, schedulable, violation)
 
@@ -220,10 +225,11 @@ def edf_response_times(
     response, status = sets.new_results()
     arrivals = np.zeros((sets.count if details else 0, sets.tasks), np.int64)
 
-    def run(first: int, last: int) -> None:
+    def run(respond: Callable[..., Any], most_steps: np.int64, first: int, last: int) -> None:
         scratch = np.zeros((6, sets.tasks + 1), np.int64)
-        edf_response.respond(
+        respond(
             *tables,
+            most_steps,
             floor,
             scratch[:5],
             np.int64(first),
@@ -233,7 +239,7 @@ def edf_response_times(
             arrivals if details else scratch[5:],
         )
 
-    _in_threads(run, sets.count)
+    _carry_out(edf_response.respond, run, sets, status)
     met = (status == Status.OK) & (response <= sets.deadline_ns)
     return BatchResult(response, status, met, worst_arrival_ns=arrivals if details else _no_details())
 
@@ -250,20 +256,35 @@ def _edf_tables(sets: Sets, preemptive: bool) -> tuple[Any, ...]:
         sets.by_deadline(preemptive),
         Load(sets.wcet_ns, sets.period_ns).set_above_one(),
         sets.skip,
-        _most_steps(sets.tasks),
     )
 
 
 def warm_up() -> None:
     """Compile the kernels of all functions of this module into their cache, or load them from there."""
+    _PATIENCE.end()
     for preemptive in (True, False):
         fp_response_times([[1]], [[2]], preemptive=preemptive)
         edf_schedulable([[1]], [[2]], preemptive=preemptive)
         edf_response_times([[1]], [[2]], preemptive=preemptive)
 
 
-def _most_steps(tasks: int) -> np.int64:
-    return np.int64(MOST_STEPS + 64 * tasks * tasks)
+def _carry_out(
+    kernel: Kernel,
+    run: Callable[[Callable[..., Any], np.int64, int, int], None],
+    sets: Sets,
+    status: npt.NDArray[np.int8],
+) -> None:
+    """Calls `run(function, most_steps, first, last)` for all rows.
+
+    Of few sets a process begins with an attempt by Python, which is over before numba would be loaded.
+    """
+    if _PATIENCE.lasts and sets.count * sets.tasks <= _FEW_TASKS:
+        with _PATIENCE.tried():
+            run(kernel.interpreted, np.int64(_FEW_STEPS), 0, sets.count)
+        if not (status == Status.NOT_CONVERGED).any():
+            return
+    most_steps = np.int64(MOST_STEPS + 64 * sets.tasks * sets.tasks)
+    _in_threads(lambda first, last: run(kernel, most_steps, first, last), sets.count)
 
 
 def _in_threads(run: Callable[[int, int], Any], rows: int) -> None:

@@ -64,6 +64,7 @@ def paced_document(
                 "pid": one.pid,
                 "noticed_ns": one.noticed_ns if one.noticed_ns >= 0 else None,
                 "by_budget": one.by_budget,
+                "back_ns": one.back_ns,
             }
             for one in outcome.losses
         ],

@@ -98,9 +98,8 @@ def analyze(
     for option, target in (("--output", output), ("--sag", job_set)):
         if target is not None and target.resolve() == Path(task_set or system or "").resolve():
             raise typer.BadParameter(f"{target} is the file that is analysed", param_hint=option)
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import analyze as job
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     named = _system_or_set(system, task_set)
     if task_set is None:
@@ -135,7 +134,7 @@ def analyze(
             job.write_document(document, output)
         return document
 
-    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
         if watch:
             raise typer.Exit(_watched(analyse, named, as_json=as_json))
         document = analyse()
@@ -261,12 +260,11 @@ def explain(
         return
     if chain is not None:
         raise typer.BadParameter("is for a frame of a run", param_hint="--chain")
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import explain as job
     from rt_sched.app.analyze import TaskSetRequest
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
-    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
         named = _system_or_set(system, task_set)
         if task_set is None:
             _refuse_set_options(preemption, unit, most_urgent)

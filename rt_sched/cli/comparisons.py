@@ -59,14 +59,13 @@ def diff(
             raise typer.BadParameter(f"{target} is a file that is compared", param_hint="--markdown and --junit")
     if len({target.resolve() for target in targets}) < len(targets):
         raise typer.BadParameter("name the same file", param_hint="--markdown and --junit")
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import diff as job
     from rt_sched.app import diff_text
     from rt_sched.app.diff_junit import junit as junit_text
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.DiffRequest(before, after, system, strict)
-    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
         document = job.difference(request)
     if markdown is not None and markdown != "-":
         job.write_text(Path(markdown), diff_text.markdown(document))

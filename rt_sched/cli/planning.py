@@ -52,10 +52,9 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Find a plan that the analysis accepts, the best for an objective: exit 0 found, 1 impossible, 3 not known."""
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import plan as job
     from rt_sched.app.plan_tables import print_plan
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
     from rt_sched.units import NS_PER_S, parse_time
 
     try:
@@ -88,7 +87,7 @@ def plan(
     def tell(text: str) -> None:
         typer.echo(text, err=True)
 
-    with numba_cache.told_before_compiling(lambda: tell(compiling(kept=numba_cache.CACHE))):
+    with told_before_compiling(lambda kept: tell(compiling(kept=kept))):
         document = job.planned_document(request, tell)
     if as_json:
         print_json(document)

@@ -25,18 +25,18 @@ def profile(
     as_json: Json = False,
 ) -> None:
     """Measure the execution times of all stages on this host, as a profile file that system files can name."""
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app.profile import profile as job
     from rt_sched.app.profile_call import profile_request
     from rt_sched.app.profile_text import print_profile, write_profile
     from rt_sched.app.terminal import Terminal
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = profile_request(
         system, log, duration=duration, jobs=jobs, margin=margin, contention=contention, salvage=salvage,
         command=command_line(),
     )  # fmt: skip
     terminal = Terminal(quiet=as_json)
-    with numba_cache.told_before_compiling(lambda: terminal.note(compiling(kept=numba_cache.CACHE))):
+    with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
         document = job(request, terminal)
     terminal.close()
     if output is not None:

@@ -69,10 +69,9 @@ def scene(
     as_json: Json = False,
 ) -> None:
     """Make a synthetic recording by name, with its ground truth in a file of its own beside it."""
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import scene as job
     from rt_sched.app.terminal import Terminal
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     terminal = Terminal(quiet=as_json)
     if show_list:
@@ -95,7 +94,7 @@ def scene(
         overwrite=force,
     )
     try:
-        with numba_cache.told_before_compiling(lambda: terminal.note(compiling(kept=numba_cache.CACHE))):
+        with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
             document = job.make_scene(request, terminal)
     finally:
         terminal.close()

@@ -56,10 +56,9 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a schedulability report of a system, with the evidence of runs: exit 0 proven, 1 refuted, 3 not known."""
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import report_files as files
     from rt_sched.app.report import ReportRequest, report_document
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     if not runs and system is None:
         raise typer.BadParameter("give run folders, or a system file with --system", param_hint="RUN")
@@ -80,7 +79,7 @@ def report(
         instants=recoveries,
         command=command_line(),
     )
-    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
         document = report_document(request, _tell)
     beside = files.write_report(document, output)
     if requirements is not None:

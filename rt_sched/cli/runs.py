@@ -63,10 +63,9 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Replay a recording through its pipelines, in lockstep with modelled devices, or paced on this host."""
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import replay as job
     from rt_sched.app.terminal import Terminal
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     terminal = Terminal(quiet=as_json)
     if paced:
@@ -88,7 +87,7 @@ def replay(
         salvage=salvage,
         command=command_line(),
     )
-    with numba_cache.told_before_compiling(lambda: terminal.note(compiling(kept=numba_cache.CACHE))):
+    with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
         result = job.run_replay(request, terminal)
     _show(result, terminal, as_json)
 
@@ -107,10 +106,10 @@ def rerun(
     as_json: Json = False,
 ) -> None:
     """Schedule a paced run's own arrivals and CPU times once more in virtual time, and say what was later and why."""
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app.rerun import print_rerun, rerun_document
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
-    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
         document = rerun_document(run)
     if as_json:
         print_json(document)

@@ -55,10 +55,9 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a system in virtual time, without its perception code; statistics of any number of runs."""
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import simulate as job
     from rt_sched.app.terminal import Terminal
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.SimulateRequest(
         system=system,
@@ -80,7 +79,7 @@ def simulate(
     charts: list[Any] = []
     terminal = Terminal(quiet=as_json)
     try:
-        with numba_cache.told_before_compiling(lambda: terminal.note(compiling(kept=numba_cache.CACHE))):
+        with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
             document = job.simulate(request, terminal, charts.append)
     finally:
         terminal.close()
@@ -132,9 +131,8 @@ def search(
 
     Ctrl-C ends it early, with what was found so far.
     """
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import search as job
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.SearchRequest(
         system=system,
@@ -151,7 +149,7 @@ def search(
     def tell(text: str) -> None:
         typer.echo(text, err=True)
 
-    with numba_cache.told_before_compiling(lambda: tell(compiling(kept=numba_cache.CACHE))):
+    with told_before_compiling(lambda kept: tell(compiling(kept=kept))):
         document = job.searched_document(request, tell)
     if as_json:
         print_json(document)

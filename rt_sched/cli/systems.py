@@ -63,7 +63,7 @@ def examples(as_json: Json = False) -> None:
 @app.command("compile")
 def compile_kernels() -> None:
     """Compile all kernels into the cache, so that no later command waits for it."""
-    from rt_sched.kernels import numba_cache  # isort: split
+    from rt_sched.kernels.compiling import numba_cache  # isort: split
     from rt_sched.app.warm_up import compile_all
 
     if not numba_cache.CACHE:

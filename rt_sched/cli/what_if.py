@@ -43,14 +43,13 @@ def what_if(
     """Analyse a system with changes, beside the system as it is: exit 0, 1 or 3 by the new verdict."""
     if not (add_camera or remove or setting):
         raise typer.BadParameter("say what is to change", param_hint="--add-camera, --remove or --set")
-    # Before the kernels, for which it chooses the folder.
-    from rt_sched.kernels import numba_cache  # isort: split
     from rt_sched.app import what_if as job
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.WhatIfRequest(
         system, tuple(add_camera or ()), tuple(remove or ()), tuple(setting or ()), policy, plan
     )
-    with numba_cache.told_before_compiling(lambda: typer.echo(compiling(kept=numba_cache.CACHE), err=True)):
+    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
         document = job.what_if(request)
     if as_json:
         print_json(document)

@@ -12,13 +12,10 @@ number calls only what stands in its own file.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
-
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import Kernel, cached, uncached
 
 #: No function divides by zero: ranges are checked before, so no division needs a way out.
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
@@ -27,17 +24,16 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
 entry = cached(**_OPTIONS)
-part = njit(forceinline=True, **_INNER)
+part = uncached(forceinline=True, **_INNER)
 #: A small function of plain numbers, which Python calls as well.
 number = cached(forceinline=True, **_OPTIONS)
 #: What few instants need: called, not merged, so that it neither slows the rest down nor is compiled at every use.
-routine = njit(**_INNER)
+routine = uncached(**_INNER)
 
 
-def as_routine(merged: Callable[..., Any]) -> Callable[..., Any]:
+def as_routine(merged: Kernel) -> Kernel:
     """A `part` once more, as a routine, for its rare uses."""
-    compiled: Callable[..., Any] = routine(getattr(merged, "py_func", merged))
-    return compiled
+    return routine(merged.py_func)
 
 
 def sources_digest() -> int:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import cached
 
 
 @cached(nogil=True)

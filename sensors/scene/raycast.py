@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import cached
 
 
 @cached(nogil=True)

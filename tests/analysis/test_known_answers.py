@@ -80,7 +80,7 @@ def test_the_worst_job_need_not_be_the_first() -> None:
 def test_compiled_versions_do_not_depend_on_the_callers_arguments() -> None:
     warm_up()
     kernels = (fixed_priority.respond, edf_demand.demand_test, edf_response.respond)
-    before = [len(kernel.signatures) for kernel in kernels]
+    before = [len(kernel.dispatcher.signatures) for kernel in kernels]
     given = (np.array([[1, 2]]), np.array([[5, 9]], np.int32), np.asfortranarray([[5, 9]]), np.array([[0, 1]]))
     for preemptive in (True, False):
         for details in (True, False):
@@ -91,7 +91,7 @@ def test_compiled_versions_do_not_depend_on_the_callers_arguments() -> None:
     for table in given:
         table.flags.writeable = False
     fp_response_times(*given)
-    assert [len(kernel.signatures) for kernel in kernels] == before
+    assert [len(kernel.dispatcher.signatures) for kernel in kernels] == before
 
 
 @pytest.mark.parametrize("preemptive", [True, False])

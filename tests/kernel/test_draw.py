@@ -97,9 +97,9 @@ def test_compiled_code_is_kept_per_content_of_all_kernel_sources() -> None:
 
 def test_warm_up_compiles_what_simulations_call() -> None:
     warm_up()
-    before = list(advance.signatures)
+    before = list(advance.dispatcher.signatures)
     simulation = Simulation(random_system(3))
     simulation.step()
     simulation.run()
-    assert advance.signatures == before
+    assert advance.dispatcher.signatures == before
     assert len(before) == 1

@@ -20,6 +20,7 @@ def test_workers_die_at_any_instant(tiers: dict[str, TierReport]) -> None:
     assert found.problems == []
     assert found.kills > 8
     assert found.losses > 0
+    assert found.came_back > 0
 
 
 @pytest.mark.parametrize("name", ["rt-supervisor", "rt-publishing"])

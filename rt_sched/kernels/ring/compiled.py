@@ -10,9 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from numba import njit
-
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import cached, uncached
 
 _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 
@@ -21,7 +19,7 @@ _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, 
 
 operation = cached(**_OPTIONS)
 waiting = cached(nogil=True, **_OPTIONS)
-part = njit(forceinline=True, **_INNER)
+part = uncached(forceinline=True, **_INNER)
 
 
 def sources_digest() -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rt_sched.kernels.compiled import entry, part
+from rt_sched.kernels.compiling.kernel import Kernel
 
 #: A bound was found; no bound exists; none was found within the limits; a number is outside of what kernels take.
 OK, UNBOUNDED, NOT_CONVERGED, OUT_OF_RANGE = (np.int64(code) for code in range(4))
@@ -22,7 +23,7 @@ WINDOW_LIMIT_NS = np.int64(2**61)
 NEVER_NS = np.int64(2**62)
 
 
-def versioned(make: Callable[[int], Callable[..., Any]]) -> Callable[..., Any]:
+def versioned(make: Callable[[int], Callable[..., Any]]) -> Kernel:
     """The entry that `make` returns, compiled and cached under a checksum of the sources of this package.
 
     `make` takes the checksum; the function that it returns must refer to it.
@@ -30,8 +31,7 @@ def versioned(make: Callable[[int], Callable[..., Any]]) -> Callable[..., Any]:
     checksum = 0
     for path in sorted(Path(__file__).parent.glob("*.py")):
         checksum = zlib.crc32(path.read_bytes(), checksum)
-    compiled: Callable[..., Any] = entry(make(checksum))
-    return compiled
+    return entry(make(checksum))
 
 
 @part

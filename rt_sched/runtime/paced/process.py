@@ -84,6 +84,7 @@ def work(job: Employment, *, is_spare: bool) -> None:
         if not job.clock.wait_until_begun():
             return
         places["state"][mine] = State.SERVING
+        job.roster.back(mine, job.clock.now_ns())
         Worker(post, stage, timer).serve()
         places["state"][mine] = State.ENDED
     except RtSchedError as error:

@@ -12,6 +12,8 @@ from rt_sched.transport.bell import Bell
 
 #: Stands for the time of a loss that was noticed before the run had begun.
 BEFORE_NS = -1
+#: Stands for the time at which a task is served again, while it is not.
+NEVER_NS = np.iinfo(np.int64).max
 _TEXT_BYTES = 4096
 
 
@@ -41,7 +43,7 @@ _PLACE = np.dtype(
         ("notes", f"S{_TEXT_BYTES}"),
     ]
 )
-_LOSS = np.dtype([("pid", np.int64), ("noticed_ns", np.int64), ("by_budget", np.int64)])
+_LOSS = np.dtype([("pid", np.int64), ("noticed_ns", np.int64), ("by_budget", np.int64), ("back_ns", np.int64)])
 #: Losses of one task that are told one by one; all are counted.
 _MOST_LOSSES = 1024
 
@@ -50,13 +52,15 @@ _MOST_LOSSES = 1024
 class WorkerLoss:
     """A worker that ended before the run did.
 
-    `noticed_ns`: run time, `BEFORE_NS` before it began. `by_budget`: its supervisor ended it.
+    `noticed_ns`: run time, `BEFORE_NS` before it began. `by_budget`: its supervisor ended it. `back_ns`: when another
+    one stood ready for the task's jobs, None where the run ended, or that one did, before.
     """
 
     task: int
     pid: int
     noticed_ns: int
     by_budget: bool
+    back_ns: int | None
 
 
 class Roster:
@@ -100,14 +104,26 @@ class Roster:
         self.places["stopped"][task] = 0
         count = int(self._lost[task])
         if count < _MOST_LOSSES:
-            self._losses[task, count] = (pid, noticed_ns, by_budget)
+            self._losses[task, count] = (pid, noticed_ns, by_budget, NEVER_NS)
         self._lost[task] = count + 1
         return by_budget
+
+    def back(self, task: int, now_ns: int) -> None:
+        """The task is served again after its latest loss, if there was one; only its worker says so."""
+        latest = int(self._lost[task]) - 1
+        if 0 <= latest < _MOST_LOSSES:
+            self._losses[task, latest]["back_ns"] = now_ns
 
     def losses(self) -> list[WorkerLoss]:
         """All that were noted, task by task."""
         return [
-            WorkerLoss(task, int(row["pid"]), int(row["noticed_ns"]), bool(row["by_budget"]))
+            WorkerLoss(
+                task,
+                int(row["pid"]),
+                int(row["noticed_ns"]),
+                bool(row["by_budget"]),
+                None if row["back_ns"] == NEVER_NS else int(row["back_ns"]),
+            )
             for task in range(len(self.places))
             for row in self._losses[task, : min(int(self._lost[task]), _MOST_LOSSES)]
         ]

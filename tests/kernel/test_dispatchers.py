@@ -12,11 +12,11 @@ import pytest
 from numba import njit, types
 from numba.core.caching import FunctionCache
 
-from rt_sched.kernels import cached
+from rt_sched.kernels.compiling import dispatchers
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = """
-from rt_sched.kernels.cached import cached
+from rt_sched.kernels.compiling.kernel import cached
 
 @cached(nogil=True)
 def weighted(values, weight):
@@ -38,7 +38,8 @@ import numpy as np
 import kernels
 values = np.linspace(0, 1, 7)
 given = [kernels.weighted(values, 0.3) {more}]
-held = [bool(one.stats.cache_hits) for one in (kernels.weighted, kernels.folded) if one.signatures]
+used = [one.dispatcher for one in (kernels.weighted, kernels.folded) if one.dispatcher.signatures]
+held = [bool(one.stats.cache_hits) for one in used]
 print(json.dumps([given, held, "numba.np.linalg" in sys.modules]))
 """
 HASHED = ", kernels.folded('deadline')"
@@ -91,14 +92,14 @@ def test_with_another_numba_kernels_are_loaded_as_it_does_it(call):
 
 
 def test_the_installed_numba_was_tried():
-    kernel = cached.cached()(_nothing)
+    kernel = dispatchers.dispatcher_of(_nothing, kept=True)
     assert isinstance(kernel, type(njit(_nothing)))
     assert type(kernel._cache) is not FunctionCache
 
 
 def test_without_a_folder_for_caches_nothing_is_kept(monkeypatch):
-    monkeypatch.setattr(cached, "CACHE", False)
-    kernel = cached.cached(nogil=True)(_nothing)
+    monkeypatch.setattr(dispatchers, "CACHE", False)
+    kernel = dispatchers.dispatcher_of(_nothing, kept=True, nogil=True)
     assert kernel(types.int64.bitwidth) == 64
     assert not kernel.stats.cache_path
 

@@ -1,8 +1,8 @@
-"""Where compiled kernels are kept, decided once for every kernel of the installation.
+"""Where compiled kernels are kept, decided once for every kernel of the installation, before the first one is loaded.
 
 numba keeps them beside the sources or in the user's cache folder, and refuses `cache=True` where it can write to
-neither. Importing this module, before any kernel is defined, then points numba to a private folder among the temporary
-files. Where even that fails, `CACHE` is False and every process compiles its kernels anew.
+neither. Importing this module then points numba to a private folder among the temporary files. Where even that fails,
+`CACHE` is False and every process compiles its kernels anew.
 """
 
 from __future__ import annotations
@@ -10,37 +10,26 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import event
 
-
-@contextmanager
-def told_before_compiling(tell: Callable[[], None]) -> Iterator[None]:
-    """In its block, `tell` is called once: before the first kernel that no cache holds is compiled, if one is."""
-    with event.install_listener("numba:compile", _FirstStart(tell)):
-        yield
+from rt_sched.kernels.compiling.waiting import tell_once
 
 
-class _FirstStart(event.Listener):
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell: Callable[[], None] | None = tell
+class _Listener(event.Listener):
+    """What numba calls around every compilation."""
 
     def on_start(self, _compilation: Any) -> None:
-        tell, self._tell = self._tell, None
-        if tell is not None:
-            tell()
+        tell_once(kept=CACHE)
 
     def on_end(self, _compilation: Any) -> None:
         pass
 
 
 def _find_folder() -> bool:
-    """Whether compiled kernels can be kept, in one of numba's own places or in a private one."""
     if _numba_finds_one():
         return True
     folder = _private_folder()
@@ -74,5 +63,6 @@ def _private_folder() -> Path | None:
     return folder if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not others_write else None
 
 
-#: Whether kernels can be kept: what `cached.cached` gives numba as `cache`.
+#: Whether kernels can be kept: what `cached.dispatcher_of` gives numba as `cache`.
 CACHE: bool = _find_folder()
+event.register("numba:compile", _Listener())

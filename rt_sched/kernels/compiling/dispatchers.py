@@ -18,7 +18,7 @@ import numba
 from numba.core.caching import FunctionCache
 from numba.core.runtime.nrt import rtsys
 
-from rt_sched.kernels.numba_cache import CACHE
+from rt_sched.kernels.compiling.numba_cache import CACHE
 
 #: Versions of numba, without the last number, that load machine code as `_QuickCache` expects.
 _TRIED = ((0, 68),)
@@ -26,16 +26,12 @@ _TRIED = ((0, 68),)
 _DEFINED_BY_COMPILER = b"_numba_hashsecret_"
 
 
-def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit` with these options, and with the cache of this installation."""
-
-    def declare(function: Callable[..., Any]) -> Any:
-        kernel = numba.njit(cache=CACHE, **options)(function)
-        if numba.version_info.short in _TRIED and isinstance(getattr(kernel, "_cache", None), FunctionCache):
-            kernel._cache = _QuickCache(function)
-        return kernel
-
-    return declare
+def dispatcher_of(function: Callable[..., Any], *, kept: bool, **options: Any) -> Any:
+    """What `numba.njit` makes of a function with these options; `kept`: in the cache of this installation."""
+    made = numba.njit(cache=kept and CACHE, **options)(function)
+    if numba.version_info.short in _TRIED and isinstance(getattr(made, "_cache", None), FunctionCache):
+        made._cache = _QuickCache(function)
+    return made
 
 
 class _QuickCache(FunctionCache):
