@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.evidence.machine import describe_run
-from rt_sched.app.stages import ImportedStages
-from rt_sched.app.takeover_runs import Judged
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.runs.takeover_runs import Judged
 from rt_sched.config import load_system
 from rt_sched.config.plan_file import load_plan_file
 from rt_sched.lowering import lower, nominal_samples

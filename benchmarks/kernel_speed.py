@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system
 from rt_sched.lowering import Execution, lower
 from rt_sched.lowering.machine_input import MachineInput

@@ -33,7 +33,7 @@ from reaction import reaction, time_to_collision  # noqa: E402
 from real_frames import Quiet, real_frames  # noqa: E402
 from truth import Truth  # noqa: E402
 
-from rt_sched.app.replay import ReplayRequest, run_replay  # noqa: E402
+from rt_sched.app.replay.job import ReplayRequest, run_replay  # noqa: E402
 from rt_sched.app.scene import SceneRequest, make_scene  # noqa: E402
 from rt_sched.units import NS_PER_MS, NS_PER_S  # noqa: E402
 from sensors.scene.catalogue import SCENES, build_world, find_scene  # noqa: E402

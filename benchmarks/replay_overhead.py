@@ -31,9 +31,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from rt_sched.app.replay import ReplayRequest, run_replay  # noqa: E402
-from rt_sched.app.stages import ImportedStages  # noqa: E402
-from rt_sched.app.systems import stage_context, system_for  # noqa: E402
+from rt_sched.app.inputs.stages import ImportedStages  # noqa: E402
+from rt_sched.app.inputs.systems import stage_context, system_for  # noqa: E402
+from rt_sched.app.replay.job import ReplayRequest, run_replay  # noqa: E402
 from rt_sched.errors import DataError  # noqa: E402
 from rt_sched.lowering import lower  # noqa: E402
 from rt_sched.messages import canonical_digest  # noqa: E402

@@ -29,9 +29,9 @@ from kernel_speed import lowered
 from simso.configuration import Configuration
 from simso.core import Model
 
-from rt_sched.app.plan_files import plan_for
-from rt_sched.app.simulate_runs import Case, run_all
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.plan_files import plan_for
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.simulate.runs import Case, run_all
 from rt_sched.config import load_system
 from rt_sched.lowering import Execution
 from rt_sched.lowering.machine_input import MachineInput, Policy, ProcessorRow, TaskRow

@@ -31,7 +31,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "analysis"), str(ROOT / "tests" 
 from random_distributed_cases import random_distributed  # noqa: E402
 from searched import Searched, searched, system_of  # noqa: E402
 
-from rt_sched.app.stages import ImportedStages  # noqa: E402
+from rt_sched.app.inputs.stages import ImportedStages  # noqa: E402
 from rt_sched.config import load_system  # noqa: E402
 from rt_sched.lowering import check_plan  # noqa: E402
 from rt_sched.model import Plan, System  # noqa: E402

@@ -11,7 +11,7 @@ from reaction import reaction
 from real_frames import Quiet
 from truth import Truth
 
-from rt_sched.app.replay import ReplayRequest, run_replay
+from rt_sched.app.replay.job import ReplayRequest, run_replay
 from sensors.scene.scenarios import hazard
 
 CAMERAS = (

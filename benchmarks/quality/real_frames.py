@@ -14,7 +14,7 @@ from detections import agreement, car_ahead
 from outputs import Detections, read_outputs
 from smoothness import time_to_collision_on
 
-from rt_sched.app.replay import ReplayRequest, run_replay
+from rt_sched.app.replay.job import ReplayRequest, run_replay
 from rt_sched.errors import DataError
 from rt_sched.ports import TopicKind
 from rt_sched.units import NS_PER_S

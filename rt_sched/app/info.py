@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from rt_sched.app.shipped import resolve
+from rt_sched.app.inputs.shipped import resolve
 from sensors.recording import open_recording
 from sensors.survey import TopicSurvey, survey
 

@@ -16,7 +16,7 @@ from rt_sched.app.plain_tables import chain_table, plain_table, red_above
 from rt_sched.units import NS_PER_S, format_ms
 
 if TYPE_CHECKING:
-    from rt_sched.app.replay import ReplayResult
+    from rt_sched.app.replay.job import ReplayResult
 
 _STATUS_STYLE = {"ok": "bold green", "incomplete": "bold yellow", "assumption_violated": "bold yellow"}
 

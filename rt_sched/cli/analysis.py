@@ -25,7 +25,7 @@ from rt_sched.cli.shared import (
 from rt_sched.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rt_sched.app.analyze_watch import Look
+    from rt_sched.app.analyze.watch import Look
 
 TaskSetFile = Annotated[
     str | None,
@@ -98,7 +98,7 @@ def analyze(
     for option, target in (("--output", output), ("--sag", job_set)):
         if target is not None and target.resolve() == Path(task_set or system or "").resolve():
             raise typer.BadParameter(f"{target} is the file that is analysed", param_hint=option)
-    from rt_sched.app import analyze as job
+    from rt_sched.app.analyze import job
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     named = _system_or_set(system, task_set)
@@ -150,15 +150,15 @@ def _show(document: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    from rt_sched.app.analyze_tables import print_analysis
+    from rt_sched.app.analyze.tables import print_analysis
 
     print_analysis(document, console())
 
 
 def _watched(analyse: Callable[[], dict[str, Any]], file: str, *, as_json: bool) -> int:
     """Analyses again and again until Ctrl-C; the exit code is that of the last analysis."""
-    from rt_sched.app.analyze_watch import Saves, looks
-    from rt_sched.app.shipped import resolve
+    from rt_sched.app.analyze.watch import Saves, looks
+    from rt_sched.app.inputs.shipped import resolve
 
     path, code = resolve(file), None
     if not path.is_file():
@@ -194,7 +194,7 @@ def _uninterrupted() -> Iterator[None]:
 
 def _show_look(look: Look, *, as_json: bool) -> int:
     """Shows an analysis, or what became of it; the exit code that it would have alone."""
-    from rt_sched.app.analyze_watch import print_changes
+    from rt_sched.app.analyze.watch import print_changes
 
     if look.document is None:
         error = look.error
@@ -260,8 +260,8 @@ def explain(
         return
     if chain is not None:
         raise typer.BadParameter("is for a frame of a run", param_hint="--chain")
-    from rt_sched.app import explain as job
-    from rt_sched.app.analyze import TaskSetRequest
+    from rt_sched.app.analyze.job import TaskSetRequest
+    from rt_sched.app.explain import job
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
@@ -277,7 +277,7 @@ def explain(
     if as_json:
         print_json(document)
     else:
-        from rt_sched.app.explain_text import text_of
+        from rt_sched.app.explain.text import text_of
 
         typer.echo(text_of(document))
 

@@ -20,13 +20,13 @@ def is_run(argument: str | None) -> bool:
 
 def explain_run(target: str, run: str, chain: str | None, *, as_json: bool) -> None:
     """Tells what a job or frame of a run waited for, step by step."""
-    from rt_sched.app.explain_run import explained_run
+    from rt_sched.app.explain.run import explained_run
 
     document = explained_run(target, Path(run), chain)
     if as_json:
         print_json(document)
         return
-    from rt_sched.app.explain_run_text import run_explanation_text
+    from rt_sched.app.explain.run_text import run_explanation_text
 
     typer.echo(run_explanation_text(document))
 
@@ -59,22 +59,21 @@ def diff(
             raise typer.BadParameter(f"{target} is a file that is compared", param_hint="--markdown and --junit")
     if len({target.resolve() for target in targets}) < len(targets):
         raise typer.BadParameter("name the same file", param_hint="--markdown and --junit")
-    from rt_sched.app import diff as job
-    from rt_sched.app import diff_text
-    from rt_sched.app.diff_junit import junit as junit_text
+    from rt_sched.app.diff import job, text
+    from rt_sched.app.diff.junit import junit as junit_text
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.DiffRequest(before, after, system, strict)
     with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
         document = job.difference(request)
     if markdown is not None and markdown != "-":
-        job.write_text(Path(markdown), diff_text.markdown(document))
+        job.write_text(Path(markdown), text.markdown(document))
     if junit is not None:
         job.write_text(junit, junit_text(document))
     if as_json:
         print_json(document)
     elif markdown == "-":
-        sys.stdout.write(diff_text.markdown(document))
+        sys.stdout.write(text.markdown(document))
     else:
-        diff_text.print_difference(document, console())
+        text.print_difference(document, console())
     raise typer.Exit(EXIT_NO if document["worse"] else EXIT_OK)

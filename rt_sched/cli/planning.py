@@ -52,8 +52,8 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Find a plan that the analysis accepts, the best for an objective: exit 0 found, 1 impossible, 3 not known."""
-    from rt_sched.app import plan as job
-    from rt_sched.app.plan_tables import print_plan
+    from rt_sched.app.plan import job
+    from rt_sched.app.plan.tables import print_plan
     from rt_sched.kernels.compiling.waiting import told_before_compiling
     from rt_sched.units import NS_PER_S, parse_time
 

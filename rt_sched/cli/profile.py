@@ -25,9 +25,9 @@ def profile(
     as_json: Json = False,
 ) -> None:
     """Measure the execution times of all stages on this host, as a profile file that system files can name."""
-    from rt_sched.app.profile import profile as job
-    from rt_sched.app.profile_call import profile_request
-    from rt_sched.app.profile_text import print_profile, write_profile
+    from rt_sched.app.profile.call import profile_request
+    from rt_sched.app.profile.job import profile as job
+    from rt_sched.app.profile.text import print_profile, write_profile
     from rt_sched.app.terminal import Terminal
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 

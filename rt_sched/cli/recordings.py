@@ -22,7 +22,7 @@ def init(
     salvage: Salvage = False,
 ) -> None:
     """Write a system file for a recording; what had to be guessed is marked in it."""
-    from rt_sched.app.init import write_system_for
+    from rt_sched.app.init.job import write_system_for
 
     text = write_system_for(log, salvage=salvage, output=output, overwrite=force)
     if output is None:

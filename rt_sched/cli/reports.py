@@ -56,8 +56,8 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a schedulability report of a system, with the evidence of runs: exit 0 proven, 1 refuted, 3 not known."""
-    from rt_sched.app import report_files as files
-    from rt_sched.app.report import ReportRequest, report_document
+    from rt_sched.app.report import files as files
+    from rt_sched.app.report.job import ReportRequest, report_document
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     if not runs and system is None:
@@ -103,8 +103,8 @@ def write_page(
     output: Path, system: str, *, policy: str | None, methods: str | None, margins: bool | None, plan: Path | None
 ) -> dict[str, Any]:
     """The report on a system as a page, with its document beside it, which is given back."""
-    from rt_sched.app.report import ReportRequest, report_document
-    from rt_sched.app.report_files import write_report
+    from rt_sched.app.report.files import write_report
+    from rt_sched.app.report.job import ReportRequest, report_document
 
     request = ReportRequest(system, policy=policy, methods=methods, margins=margins, plan=plan, command=command_line())
     document = report_document(request, _tell)

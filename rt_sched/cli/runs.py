@@ -10,7 +10,7 @@ import typer
 from rt_sched.cli.shared import EXIT_CODES, Json, Log, Salvage, app, command_line, compiling, console, print_json
 
 if TYPE_CHECKING:
-    from rt_sched.app.replay import ReplayResult
+    from rt_sched.app.replay.job import ReplayResult
     from rt_sched.app.terminal import Terminal
 
 
@@ -63,14 +63,14 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Replay a recording through its pipelines, in lockstep with modelled devices, or paced on this host."""
-    from rt_sched.app import replay as job
+    from rt_sched.app.replay import job
     from rt_sched.app.terminal import Terminal
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     terminal = Terminal(quiet=as_json)
     if paced:
-        from rt_sched.app.paced import run_paced
-        from rt_sched.app.paced_call import PacedWords, paced_request
+        from rt_sched.app.paced.call import PacedWords, paced_request
+        from rt_sched.app.paced.job import run_paced
 
         lockstep = {"--fault": fault, "--threads": threads, "--seed": seed}
         words = PacedWords(log, system, policy, plan, tier, rate, duration, output, salvage, command_line(), lockstep)
@@ -123,7 +123,7 @@ def check_trace(
     as_json: Json = False,
 ) -> None:
     """Check a run's trace against the scheduling semantics, independently of what made it."""
-    from rt_sched.app.check_trace import check_run
+    from rt_sched.app.runs.check_trace import check_run
     from rt_sched.app.terminal import Terminal
 
     document = check_run(run)

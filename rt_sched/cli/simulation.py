@@ -55,7 +55,7 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a system in virtual time, without its perception code; statistics of any number of runs."""
-    from rt_sched.app import simulate as job
+    from rt_sched.app.simulate import job
     from rt_sched.app.terminal import Terminal
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
@@ -84,14 +84,14 @@ def simulate(
     finally:
         terminal.close()
     for chart in charts:
-        from rt_sched.app.simulate_gantt import print_chart
+        from rt_sched.app.simulate.gantt import print_chart
 
         title = f"Run {run} from {chart.start_ns / 1e6:g} to {chart.end_ns / 1e6:g} ms"
         print_chart(chart, title, console(to_stderr=as_json))
     if as_json:
         print_json(document)
     else:
-        from rt_sched.app.simulate_tables import print_simulation
+        from rt_sched.app.simulate.tables import print_simulation
 
         print_simulation(document, console())
     raise typer.Exit(EXIT_CODES[document["status"]])
@@ -131,7 +131,7 @@ def search(
 
     Ctrl-C ends it early, with what was found so far.
     """
-    from rt_sched.app import search as job
+    from rt_sched.app.search import job
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.SearchRequest(
@@ -154,7 +154,7 @@ def search(
     if as_json:
         print_json(document)
     else:
-        from rt_sched.app.search_tables import print_search
+        from rt_sched.app.search.tables import print_search
 
         print_search(document, console())
     raise typer.Exit(EXIT_CODES[document["status"]])

@@ -20,8 +20,8 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a system with every default filled in: tables, one JSON document, a drawing."""
-    from rt_sched.app.show import shown_system
-    from rt_sched.app.show_tables import print_system
+    from rt_sched.app.show.job import shown_system
+    from rt_sched.app.show.tables import print_system
 
     document = shown_system(system, output)
     if as_json:
@@ -50,7 +50,7 @@ def schema(
 @app.command()
 def examples(as_json: Json = False) -> None:
     """List the system files and logs that ship; their short names can stand for the files."""
-    from rt_sched.app.shipped import shipped_files
+    from rt_sched.app.inputs.shipped import shipped_files
 
     found = {name: str(path) for name, path in shipped_files().items()}
     if as_json:

@@ -43,7 +43,7 @@ def what_if(
     """Analyse a system with changes, beside the system as it is: exit 0, 1 or 3 by the new verdict."""
     if not (add_camera or remove or setting):
         raise typer.BadParameter("say what is to change", param_hint="--add-camera, --remove or --set")
-    from rt_sched.app import what_if as job
+    from rt_sched.app.what_if import job
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.WhatIfRequest(
@@ -54,7 +54,7 @@ def what_if(
     if as_json:
         print_json(document)
     else:
-        from rt_sched.app.what_if_tables import print_what_if
+        from rt_sched.app.what_if.tables import print_what_if
 
         print_what_if(document, console())
     raise typer.Exit(VERDICT_CODES[document["verdict"]])

@@ -10,8 +10,8 @@ from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import TermKind
 from rt_sched.analysis.system.engine import loads_with_arrivals
-from rt_sched.app.explain import explanation
-from rt_sched.app.explain_text import explanation_text
+from rt_sched.app.explain.job import explanation
+from rt_sched.app.explain.text import explanation_text
 from rt_sched.model import Policy, Protocol
 
 #: `loud` and `last` hold something for 4, but nobody before `last` may be kept out by what `loud` holds.

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import textbook
 
-from rt_sched.app.analyze import TaskSetRequest, analysed_system, analysed_task_set, analysis_document
-from rt_sched.app.explain import explained_set_task
-from rt_sched.app.explain_text import explanation_text
+from rt_sched.app.analyze.job import TaskSetRequest, analysed_system, analysed_task_set, analysis_document
+from rt_sched.app.explain.job import explained_set_task
+from rt_sched.app.explain.text import explanation_text
 from rt_sched.config import load_task_set
 from rt_sched.model import Policy
 from rt_sched.units import format_ns

@@ -8,7 +8,7 @@ import pytest
 
 from rt_sched.analysis.analyze import analyze
 from rt_sched.analysis.result import Verdict
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system_text
 from rt_sched.lowering import lower
 from rt_sched.lowering.nominal_samples import nominal_samples

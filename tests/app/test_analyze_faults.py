@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from rt_sched.app.analyze import analysed_system, analysis_document
-from rt_sched.app.analyze_tables import print_analysis
+from rt_sched.app.analyze.job import analysed_system, analysis_document
+from rt_sched.app.analyze.tables import print_analysis
 from rt_sched.errors import AnalysisNotApplicable
 
 

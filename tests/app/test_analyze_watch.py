@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rt_sched.app.analyze import analysed_system, analysis_document
-from rt_sched.app.analyze_watch import Saves, changes, looks, print_changes
+from rt_sched.app.analyze.job import analysed_system, analysis_document
+from rt_sched.app.analyze.watch import Saves, changes, looks, print_changes
 from rt_sched.errors import AnalysisNotApplicable, ConfigError
 
 SYSTEM = """

@@ -12,9 +12,9 @@ import pytest
 
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.result import Bound, ModeResult
-from rt_sched.app.bounds import RunBounds, run_bounds, tripped, violated
-from rt_sched.app.judged_chains import judged_chains
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.runs.bounds import RunBounds, run_bounds, tripped, violated
+from rt_sched.app.runs.judged_chains import judged_chains
 from rt_sched.config import load_system
 from rt_sched.lowering import lower, nominal_samples
 from rt_sched.model import System

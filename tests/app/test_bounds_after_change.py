@@ -13,8 +13,8 @@ from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.measured.fresh import fresh_jobs
 from rt_sched.analysis.measured.spans import spans_of
 from rt_sched.analysis.result import Bound
-from rt_sched.app.bounds import RunBounds, run_bounds
-from rt_sched.app.judged_chains import judged_chains
+from rt_sched.app.runs.bounds import RunBounds, run_bounds
+from rt_sched.app.runs.judged_chains import judged_chains
 from rt_sched.config import load_system_text
 from rt_sched.lowering import lower
 from rt_sched.lowering.nominal_samples import nominal_samples

@@ -6,8 +6,8 @@ import pytest
 
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.measured.monitors import monitor
-from rt_sched.app.stages import ImportedStages
-from rt_sched.app.systems import system_for
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.inputs.systems import system_for
 from rt_sched.lowering import lower
 from rt_sched.planner import make_plan
 from rt_sched.ports import TopicKind

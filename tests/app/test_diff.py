@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from rt_sched.app.diff import DiffRequest, difference
-from rt_sched.app.diff_text import markdown
-from rt_sched.app.show import shown_system
+from rt_sched.app.diff.job import DiffRequest, difference
+from rt_sched.app.diff.text import markdown
+from rt_sched.app.show.job import shown_system
 from rt_sched.errors import AnalysisNotApplicable, ConfigError, DataError
 
 SYSTEM = """\

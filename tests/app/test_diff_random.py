@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rt_sched.app.diff import DiffRequest, difference
-from rt_sched.app.diff_junit import junit
-from rt_sched.app.diff_text import headline, markdown
+from rt_sched.app.diff.job import DiffRequest, difference
+from rt_sched.app.diff.junit import junit
+from rt_sched.app.diff.text import headline, markdown
 
 NAMES = st.text(min_size=1, max_size=8) | st.sampled_from(["fuse", "a&b", "]]>", "<x/>", 'q"', "\x00\x0b", "\ud800"])
 VERDICTS = st.sampled_from(["schedulable", "inconclusive", "unschedulable"])

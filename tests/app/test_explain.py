@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.explain import explained_in_system
-from rt_sched.app.shipped import resolve, shipped_files
+from rt_sched.app.explain.job import explained_in_system
+from rt_sched.app.inputs.shipped import resolve, shipped_files
 from rt_sched.config import load_system
 from rt_sched.config.plan_text import plan_text
 from rt_sched.errors import AnalysisNotApplicable, ConfigError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.explain import explained_in_system
-from rt_sched.app.explain_text import text_of
+from rt_sched.app.explain.job import explained_in_system
+from rt_sched.app.explain.text import text_of
 from rt_sched.errors import AnalysisNotApplicable
 
 WHOLE = """\

@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 
 from checked_systems import traced
 
-from rt_sched.app.explain_run import explained_run
-from rt_sched.app.explain_run_text import run_explanation_text
-from rt_sched.app.summary import SUMMARY_SCHEMA
+from rt_sched.app.explain.run import explained_run
+from rt_sched.app.explain.run_text import run_explanation_text
+from rt_sched.app.runs.summary import SUMMARY_SCHEMA
 from rt_sched.errors import ConfigError, DataError
 from rt_sched.record.trace_file import TRACE_FILE, save_trace
 from rt_sched.trace.job_names import job_anchor

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.fault_args import parse_faults
+from rt_sched.app.inputs.fault_args import parse_faults
 from rt_sched.config import load_system
 from rt_sched.errors import ConfigError
 from rt_sched.model import Fault, FaultKind, System

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from rt_sched.app.fault_args import check_fault_times, parse_faults
-from rt_sched.app.fault_outcomes import fault_outcomes
-from rt_sched.app.shipped import shipped_files
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.fault_args import check_fault_times, parse_faults
+from rt_sched.app.inputs.shipped import shipped_files
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.runs.fault_outcomes import fault_outcomes
 from rt_sched.config import load_system
 from rt_sched.errors import ConfigError
 from rt_sched.lowering import lost_sensors

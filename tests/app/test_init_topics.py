@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rt_sched.app.init import system_text_for
-from rt_sched.app.init_topics import choose_topics
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.init.job import system_text_for
+from rt_sched.app.init.topics import choose_topics
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system_text
 from rt_sched.errors import DataError
 from rt_sched.messages import EncodedImage, ImuSample, PointCloud

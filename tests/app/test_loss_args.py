@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "planner" / "failover"))
 from failover_rigs import rig
 
-from rt_sched.app.loss_args import parse_losses
+from rt_sched.app.inputs.loss_args import parse_losses
 from rt_sched.errors import ConfigError
 from rt_sched.model import System
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rt_sched.app.message_fates import topic_rows
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.runs.message_fates import topic_rows
 from rt_sched.config import load_system_text
 from rt_sched.lowering import lower
 from rt_sched.model import Fault, FaultKind

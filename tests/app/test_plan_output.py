@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.plan import PlanRequest, planned_document
+from rt_sched.app.plan.job import PlanRequest, planned_document
 from rt_sched.errors import DeploymentError
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rt_sched.app.profile import profile
-from rt_sched.app.profile_call import profile_request
-from rt_sched.app.profile_text import profile_text, write_profile
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.profile.call import profile_request
+from rt_sched.app.profile.job import profile
+from rt_sched.app.profile.text import profile_text, write_profile
 from rt_sched.config import load_system
 from rt_sched.errors import ConfigError, DeploymentError
 from rt_sched.units import NS_PER_MS

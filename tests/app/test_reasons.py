@@ -1,6 +1,6 @@
 """A list of what could be read instead stands once among many reasons."""
 
-from rt_sched.app.reasons import choices_once, without_choices
+from rt_sched.app.runs.reasons import choices_once, without_choices
 
 
 def test_the_choices_are_given_once():

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.rerun import rerun_document
-from rt_sched.app.stages import ImportedStages
 from rt_sched.config import load_system_text
 from rt_sched.errors import DataError
 from rt_sched.lowering import Execution, lower, nominal_samples

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.run_folder import RunFolder, is_run_folder
+from rt_sched.app.runs.folder import RunFolder, is_run_folder
 from rt_sched.errors import DeploymentError
 
 
@@ -175,7 +175,7 @@ def test_numbered_runs_that_end_at_once_get_a_name_each(tmp_path):
     program = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from rt_sched.app.run_folder import RunFolder\n"
+        "from rt_sched.app.runs.folder import RunFolder\n"
         "for count in range(40):\n"
         "    with RunFolder(Path(sys.argv[1]), numbered=True) as folder:\n"
         "        (folder.path / 'by').write_text(f'{sys.argv[2]} {count}')\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rt_sched.app.run_status import LateJobs, Losses, run_status
+from rt_sched.app.runs.status import LateJobs, Losses, run_status
 
 MS = 1_000_000
 AFTER_NS = 33 * MS

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rt_sched.app.schedule_tables import print_tables, tables_section, write_fragment
+from rt_sched.app.plan.schedule_tables import print_tables, tables_section, write_fragment
 from rt_sched.config import load_system_text
 from rt_sched.errors import DeploymentError
 from rt_sched.model import System

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rt_sched.app.show import SYSTEM_SCHEMA, shown_system
-from rt_sched.app.show_tables import print_system
+from rt_sched.app.show.job import SYSTEM_SCHEMA, shown_system
+from rt_sched.app.show.tables import print_system
 from rt_sched.errors import ConfigError, DeploymentError
 
 FULL = Path(__file__).parents[1] / "config" / "valid_full.yaml"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from rt_sched.app import simulate_evidence
-from rt_sched.app.plan_files import plan_for
-from rt_sched.app.simulate_beginning import Beginning, beside, look_at_beginning, traced
-from rt_sched.app.simulate_document import simulation_document
-from rt_sched.app.simulate_evidence import evidence_of
-from rt_sched.app.simulate_runs import Case, Simulated, run_all
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.plan_files import plan_for
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.simulate import evidence as evidence_module
+from rt_sched.app.simulate.beginning import Beginning, beside, look_at_beginning, traced
+from rt_sched.app.simulate.document import simulation_document
+from rt_sched.app.simulate.evidence import evidence_of
+from rt_sched.app.simulate.runs import Case, Simulated, run_all
 from rt_sched.config import load_system
 from rt_sched.lowering import Execution
 from rt_sched.sim.bulk_tables import Questions
@@ -78,7 +78,7 @@ def test_a_broken_assumption_explains_a_time_above_its_bound(case: Case, monkeyp
         chains, bounds = beside(case, run, trace)
         return chains, replace(bounds, monitors=[broken])
 
-    monkeypatch.setattr(simulate_evidence, "beside", looked)
+    monkeypatch.setattr(evidence_module, "beside", looked)
     shown = document(case, with_bound(look_at_beginning(case), "detect", 11_999_999))
     assert shown["status"] == "assumption_violated"
     assert "demand" in shown["reason"]

@@ -11,7 +11,7 @@ import pytest
 
 import pipelines
 import safety
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system_text
 from rt_sched.errors import ConfigError
 

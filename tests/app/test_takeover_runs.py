@@ -11,11 +11,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "planner" / "failover"))
 from failover_rigs import rig
 
-from rt_sched.app.bounds import run_bounds
-from rt_sched.app.check_trace import check_document
-from rt_sched.app.fault_outcomes import fault_outcomes
-from rt_sched.app.judged_chains import judged_chains
-from rt_sched.app.takeover_runs import late_recoveries, takeover_notes, takeover_runs
+from rt_sched.app.runs.bounds import run_bounds
+from rt_sched.app.runs.check_trace import check_document
+from rt_sched.app.runs.fault_outcomes import fault_outcomes
+from rt_sched.app.runs.judged_chains import judged_chains
+from rt_sched.app.runs.takeover_runs import late_recoveries, takeover_notes, takeover_runs
 from rt_sched.lowering import lower, nominal_samples
 from rt_sched.messages import ArbiterDecision, ArbiterState, Command
 from rt_sched.model import Fault, FaultKind, Plan, System

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1] / "planner" / "failover"))
 from failover_rigs import rigs
 
-from rt_sched.app.bounds import run_bounds
-from rt_sched.app.check_trace import check_document
-from rt_sched.app.judged_chains import judged_chains
-from rt_sched.app.takeover_runs import takeover_runs
+from rt_sched.app.runs.bounds import run_bounds
+from rt_sched.app.runs.check_trace import check_document
+from rt_sched.app.runs.judged_chains import judged_chains
+from rt_sched.app.runs.takeover_runs import takeover_runs
 from rt_sched.lowering import check_plan, lower, nominal_samples
 from rt_sched.model import Fault, FaultKind, System
 from rt_sched.planner import make_plan

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rt_sched.app.shipped import resolve
-from rt_sched.app.what_if import WhatIfRequest, changed_system
-from rt_sched.app.what_if_changes import Told
+from rt_sched.app.inputs.shipped import resolve
+from rt_sched.app.what_if.changes import Told
+from rt_sched.app.what_if.job import WhatIfRequest, changed_system
 from rt_sched.config import load_system_text
 from rt_sched.errors import ConfigError
 from rt_sched.model import System

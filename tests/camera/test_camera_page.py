@@ -10,7 +10,7 @@ import yaml
 
 from pipelines.detector_layouts import LAYOUTS
 from pipelines.model_input import CUSTOMS
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/perception/camera.md").read_text(encoding="utf-8")
 TASKS = {

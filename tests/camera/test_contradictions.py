@@ -17,8 +17,8 @@ from pipelines.detector_layouts import LAYOUTS, NoLayout, OutputLayout, find_lay
 from pipelines.detector_settings import DetectorSettings
 from pipelines.model_input import CUSTOMS
 from pipelines.onnx_session import TensorSignature
-from rt_sched.app.stages import ImportedStages
-from rt_sched.app.systems import stage_context
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.inputs.systems import stage_context
 from rt_sched.config import load_system_text
 from rt_sched.errors import DeploymentError
 

@@ -159,7 +159,7 @@ def test_stages_say_what_they_need() -> None:
 
 
 def test_replay_decodes_for_every_stage_that_says_so() -> None:
-    from rt_sched.app.log_inputs import pixels_needed
+    from rt_sched.app.inputs.log_inputs import pixels_needed
 
     port = SimpleNamespace
     tasks = [

@@ -181,8 +181,8 @@ def test_decodes_large_frames_at_reduced_size() -> None:
 
 
 def recorded(log: Path, topic: str, system: str, camera: str, every: int) -> list[RoadCorridor]:
-    from rt_sched.app.stages import ImportedStages
-    from rt_sched.app.systems import stage_context
+    from rt_sched.app.inputs.stages import ImportedStages
+    from rt_sched.app.inputs.systems import stage_context
     from rt_sched.config import load_system
 
     if not log.exists():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from small_models import patch_finder
 
-from rt_sched.app.replay import ReplayRequest, run_replay
+from rt_sched.app.replay.job import ReplayRequest, run_replay
 from rt_sched.errors import DeploymentError, RtSchedError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +79,7 @@ def test_a_yolox_416_with_tracks_and_lanes(tmp_path: Path) -> None:
 def test_frames_of_a_lost_camera_are_neither_decoded_nor_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rt_sched.app import replay as replay_module
+    from rt_sched.app.replay import job as replay_module
 
     made = []
 

@@ -166,9 +166,11 @@ def test_a_stage_that_breaks_is_a_defect_that_names_its_task(cli, place, logs):
 
 
 def test_a_defect_of_the_tool_is_one_line_with_the_traceback_in_a_file(cli, logs):
-    prelude = (
-        "import rt_sched.app.replay as job\ndef run_replay(*_): raise LookupError('lost')\njob.run_replay = run_replay"
-    )
+    prelude = """
+import rt_sched.app.replay.job as job
+def run_replay(*_): raise LookupError("lost")
+job.run_replay = run_replay
+"""
     ended = cli("replay", logs / "imu.mcap", "--json", code=4, prelude=prelude)
     found = re.fullmatch(r"rt-sched: internal error: LookupError: lost \(traceback in (\S+)\)\n", ended.err)
     assert found

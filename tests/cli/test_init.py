@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from cli_runs import Run, write_log
 
-from rt_sched.app.init import write_system_for
+from rt_sched.app.init.job import write_system_for
 
 KINDS = {
     "one camera": {"cameras": {"/camera/image_raw": 10}},

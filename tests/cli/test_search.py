@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from cli_runs import HANG_S, QUAD_ORIN, ROOT, Cli
 
-from rt_sched.app import search as job
-from rt_sched.app.search_document import bounds_of
+from rt_sched.app.search import job
+from rt_sched.app.search.document import bounds_of
 
 SUSPENDING = ROOT / "examples" / "analysis" / "self_suspension.yaml"
 SYSTEM = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli, Ended
 
-from rt_sched.app.simulate_gantt import parse_window
+from rt_sched.app.simulate.gantt import parse_window
 
 BUSY = """
 rt_sched: 1

@@ -140,7 +140,7 @@ def main() -> None:
     for name in _HEAVY:
         importlib.import_module(name)
     for package in _OURS:
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(module.name)
     rt_sched.report.run_report._environment().get_template("run_report.html.j2")
     rt_sched.kernels.warm_up()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rt_sched.analysis.braking import time_to_command_ns
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system, system_notes
 from rt_sched.model import Join, OnMessage, Periodic, SensorKind, System
 from rt_sched.units import NS_PER_MS

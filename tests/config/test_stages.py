@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import Command, EncodedImage, Tensor
 from rt_sched.model import ExecutionTime, Periodic, Task
@@ -164,7 +164,7 @@ def test_create_refuses_what_the_loader_refuses(module, name: str, size: int) ->
 def test_loading_needs_no_heavy_library() -> None:
     heavy = "onnxruntime cv2 numba rosbags mcap perfetto jinja2"
     code = (
-        "import sys, rt_sched.config, rt_sched.app.stages\n"
+        "import sys, rt_sched.config, rt_sched.app.inputs.stages\n"
         f"print([name for name in {heavy.split()!r} if name in sys.modules])"
     )
     root = Path(__file__).resolve().parents[2]

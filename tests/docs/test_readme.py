@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.shipped import shipped_files
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.shipped import shipped_files
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system, load_system_text
 from rt_sched.errors import ConfigError
 from rt_sched.lowering import lower

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rt_sched.app.paced_verdict import paced_status
+from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier
 
 STATUSES = ("ok", "deadline_miss", "assumption_violated", "bound_violated", "incomplete", "failed")

@@ -15,7 +15,7 @@ from outputs import Outputs, read_outputs
 from real_frames import Quiet
 from scene_logs import cut
 
-from rt_sched.app.replay import ReplayRequest, run_replay
+from rt_sched.app.replay.job import ReplayRequest, run_replay
 
 #: The recorded driver brakes at 2.7 s; a little later all that can be seen of the danger has been seen.
 UNTIL_S = 3.1

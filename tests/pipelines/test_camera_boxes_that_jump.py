@@ -22,8 +22,8 @@ from pipelines.planning import Plan
 from pipelines.projection import CameraGeometry
 from pipelines.tracking import TrackFilter
 from pipelines.understanding import Understand
-from rt_sched.app.stages import ImportedStages
-from rt_sched.app.systems import stage_context
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.inputs.systems import stage_context
 from rt_sched.config import load_system
 from rt_sched.messages import Detections2D, MotionPlan, Situation
 from rt_sched.ports import JobContext, StageContext

@@ -28,8 +28,8 @@ from pipelines.lidar import Cluster
 from pipelines.lidar import Preprocess as LidarPreprocess
 from pipelines.planning import Plan
 from pipelines.understanding import Understand
-from rt_sched.app.stages import ImportedStages
-from rt_sched.app.systems import stage_context
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.inputs.systems import stage_context
 from rt_sched.config import load_system
 from rt_sched.messages import Command, EncodedImage, MotionPlan, PointCloud, Situation, TrackedObjects, canonical_digest
 from rt_sched.ports import JobContext

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from planned_systems import system_of
 
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system, load_system_text
 from rt_sched.model import System
 from rt_sched.planner.cameras import shared_view_mrad, tasks_of_cameras

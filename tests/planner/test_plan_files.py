@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.plan_files import plan_for
+from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.config import load_system_text
 from rt_sched.config.plan_file import load_plan_file
 from rt_sched.config.plan_text import plan_text, system_sha256

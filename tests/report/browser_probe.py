@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from rt_sched.app.report_files import BROWSERS
+from rt_sched.app.report.files import BROWSERS
 
 BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)
 MISSING = f"none of {', '.join(BROWSERS)} on the PATH"

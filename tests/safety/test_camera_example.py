@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from rt_sched.app.safety_path import shared_document
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.runs.safety_path import shared_document
 from rt_sched.config import load_system
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rt_sched.app.safety_path import message_types, shared_document
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.runs.safety_path import message_types, shared_document
 from rt_sched.config import load_system
 from rt_sched.model import CriticalSection, System
 from safety.independence import path_of, shared_by_paths

@@ -11,9 +11,9 @@ import numpy as np
 from rt_sched.analysis.analyze import analyze_mode
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.measured.monitors import first_broken, monitor
-from rt_sched.app.bounds import TOLD_OTHERWISE
-from rt_sched.app.search_document import bounds_of
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.runs.bounds import TOLD_OTHERWISE
+from rt_sched.app.search.document import bounds_of
 from rt_sched.config import load_system_text
 from rt_sched.lowering import lower, nominal_samples
 from rt_sched.lowering.task_rows import Execution

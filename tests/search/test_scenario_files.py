@@ -10,7 +10,7 @@ import pytest
 from searched import searched, traced
 from test_legal_runs import ALL_KINDS, tried
 
-from rt_sched.app.scenario_files import scenario_for, signed, write_scenario
+from rt_sched.app.inputs.scenario_files import scenario_for, signed, write_scenario
 from rt_sched.config.scenario_text import scenario_text
 from rt_sched.errors import ConfigError
 from rt_sched.lowering.scenarios import lower_scenario

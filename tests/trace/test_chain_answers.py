@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system_text
 from rt_sched.lowering import Execution, lower, nominal_samples
 from rt_sched.planner import make_plan

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from checked_systems import edited, traced
 
-from rt_sched.app.check_trace import check_document, check_run
-from rt_sched.app.run_status import Losses, run_status
+from rt_sched.app.runs.check_trace import check_document, check_run
+from rt_sched.app.runs.status import Losses, run_status
 from rt_sched.errors import DataError
 from rt_sched.record.trace_file import save_trace
 from rt_sched.trace.checker import Rule

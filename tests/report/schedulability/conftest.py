@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rt_sched.app.report import ReportRequest, report_document
+from rt_sched.app.report.job import ReportRequest, report_document
 
 REVIEWED = (Path(__file__).parent / "reviewed.yaml").read_text()
 

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from rt_sched.app.diff import DiffRequest, difference
+from rt_sched.app.diff.job import DiffRequest, difference
 from rt_sched.report.schedulability.schema import report_schema
 
 MS = 1_000_000
@@ -137,7 +137,7 @@ def test_every_single_loss_is_told_and_only_declared_ones_count(reviewed) -> Non
 def test_of_a_large_system_only_declared_losses_are_analysed_and_the_others_named(
     report_on, reviewed, reviewed_text, monkeypatch
 ) -> None:
-    monkeypatch.setattr("rt_sched.app.report_faults.MOST_TASKS", 6)
+    monkeypatch.setattr("rt_sched.app.report.faults.MOST_TASKS", 6)
     document = report_on(reviewed_text)
     assert [row["fault"] for row in document["faults"]["rows"]] == ["blind"]
     assert document["faults"]["not_analysed"] == ["top", "ecu", "mcu"]

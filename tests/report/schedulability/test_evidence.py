@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from rt_sched.app.manifest import file_sha256
-from rt_sched.app.report import ReportRequest, report_document
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.report.evidence import evidence
+from rt_sched.app.report.job import ReportRequest, report_document
+from rt_sched.app.runs.manifest import file_sha256
 from rt_sched.config import load_system
 from rt_sched.errors import DataError
 from rt_sched.lowering import lower
@@ -106,13 +107,12 @@ def test_the_page_calls_modelled_durations_modelled(document) -> None:
 
 
 def test_a_job_above_its_bound_is_a_finding(document, run, monkeypatch) -> None:
-    monkeypatch.setattr("rt_sched.app.report_evidence.bounds_end_ns", lambda trace: trace.horizon_ns + 1)
+    monkeypatch.setattr("rt_sched.app.report.evidence.bounds_end_ns", lambda trace: trace.horizon_ns + 1)
     summary = json.loads((run / "summary.json").read_text())
-    from rt_sched.app import report_evidence
 
     rows = [{**row, "response_bound_ns": 1} for row in document["tasks"]]
     system = load_system(run.parent / "system.yaml", stages=ImportedStages())
-    (told,) = report_evidence.evidence([run], system, file_sha256(run.parent / "system.yaml"), rows)
+    (told,) = evidence([run], system, file_sha256(run.parent / "system.yaml"), rows)
     assert (
         sum(row["jobs_above_bound"] for row in told["tasks"]) == sum(row["jobs_compared"] for row in told["tasks"]) > 0
     )

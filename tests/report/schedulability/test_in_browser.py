@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from browser_probe import BROWSER, MISSING, look
 
-from rt_sched.app.report_files import write_pdf
+from rt_sched.app.report.files import write_pdf
 from rt_sched.report.schedulability import render_schedulability_report
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason=MISSING)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rt_sched.analysis.braking import time_to_command_ns
-from rt_sched.app.report_requirements import requirement_csv
+from rt_sched.app.report.requirements import requirement_csv
 from rt_sched.model import BrakingCase
 
 MS = 1_000_000

@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 from page_reading import numbers_without_origin
 
-from rt_sched.app.report import ReportRequest, report_document
-from rt_sched.app.report_search import search_section
+from rt_sched.app.report.job import ReportRequest, report_document
+from rt_sched.app.report.search import search_section
 from rt_sched.errors import DataError
 from rt_sched.report.schedulability import render_schedulability_report
 from rt_sched.report.schedulability.schema import report_schema

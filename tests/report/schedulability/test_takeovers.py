@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "planner" / "failover"))
 from failover_rigs import RIG
 from page_reading import numbers_without_origin
 
-from rt_sched.app.report import ReportRequest, report_document
-from rt_sched.app.report_instants import instants_section
-from rt_sched.app.stages import ImportedStages
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.report.instants import instants_section
+from rt_sched.app.report.job import ReportRequest, report_document
 from rt_sched.config import load_system
 from rt_sched.config.plan_text import plan_text
 from rt_sched.errors import DataError

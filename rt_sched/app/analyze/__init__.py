@@ -1,0 +1,1 @@
+"""`rt-sched analyze`: bounds and verdicts."""

@@ -1,0 +1,1 @@
+"""`rt-sched diff`: two systems, analyses or runs side by side."""

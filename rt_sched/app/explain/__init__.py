@@ -1,0 +1,1 @@
+"""`rt-sched explain`: where a bound or a time in a run comes from."""

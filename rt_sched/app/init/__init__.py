@@ -1,0 +1,1 @@
+"""`rt-sched init`: a first system file for a recording."""

@@ -1,0 +1,1 @@
+"""What several commands read, and how arguments name it."""

@@ -1,0 +1,1 @@
+"""`rt-sched replay --paced`: a run of real processes on this host."""

@@ -1,0 +1,134 @@
+"""What the summary of a paced run says beyond that of every run: tier, processes, lateness, losses, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from rt_sched.app.paced.host_supply import SupplyLoss
+from rt_sched.app.paced.tiers import tier_rows
+from rt_sched.app.paced.verdict import paced_status
+from rt_sched.runtime.host.tiers import Tier, TierReport
+from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedWorker
+from rt_sched.runtime.paced.process import ends_jobs
+from rt_sched.trace.records import Trace
+from rt_sched.trace.statistics import spread_of
+from rt_sched.units import NS_PER_MS, format_ms
+
+#: A sample that is published later than this after its instant counts as late.
+LATE_NS = NS_PER_MS
+
+
+def paced_document(
+    order: PacedOrder,
+    outcome: PacedOutcome,
+    trace: Trace,
+    tiers: Sequence[TierReport],
+    loss: SupplyLoss | None,
+    summary: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Keys of the summary that replace those of a run in lockstep, or are added to them."""
+    feed = _feed(order, outcome)
+    shared = _shared_cores(order)
+    notes = [*summary["notes"]]
+    if shared:
+        notes.append(f"{shared}: elements share a host core, so times say nothing about the modelled devices")
+    if order.tier is Tier.USER:
+        notes.append("the user tier has no bounds: other programs of this host may delay any job")
+    late = f"{feed['late']} samples were published late, by up to {format_ms(feed['max_ns'])} ms"
+    status, reason = paced_status(
+        summary["status"],
+        summary["reason"],
+        tier=order.tier,
+        lost=len(outcome.losses),
+        late=late if feed["late"] else None,
+    )
+    return {
+        "status": status,
+        "reason": reason,
+        "clock": "paced",
+        "tier": order.tier.value,
+        "rate": str(order.rate),
+        "representative": not shared,
+        "tiers": tier_rows(tiers),
+        "workers": [_worker(one) for one in outcome.workers],
+        "spares": [
+            task.name for task, row in zip(order.system.tasks, order.setup.tasks, strict=True) if ends_jobs(row)
+        ],
+        "losses": [
+            {
+                "task": order.system.tasks[one.task].name,
+                "pid": one.pid,
+                "noticed_ns": one.noticed_ns if one.noticed_ns >= 0 else None,
+                "by_budget": one.by_budget,
+                "back_ns": one.back_ns,
+            }
+            for one in outcome.losses
+        ],
+        "feed": feed,
+        "supply_loss": None if loss is None else asdict(loss),
+        "start_lateness": _lateness(trace),
+        "notes": notes,
+    }
+
+
+def _feed(order: PacedOrder, outcome: PacedOutcome) -> dict[str, Any]:
+    """How late samples were published."""
+    published = outcome.published_ns >= 0
+    late_ns = (outcome.published_ns - order.samples.arrival_ns)[published]
+    spread = spread_of(late_ns)
+    return {
+        "published": spread.count,
+        "late": int(np.count_nonzero(late_ns > LATE_NS)),
+        "late_above_ns": LATE_NS,
+        "p50_ns": spread.p50_ns,
+        "p99_ns": spread.p99_ns,
+        "max_ns": spread.max_ns,
+    }
+
+
+def _lateness(trace: Trace) -> list[dict[str, Any]]:
+    """From release to start, of every task: what its class cannot avoid, and what runs before it."""
+    rows = []
+    for index, name in enumerate(trace.task_names):
+        mine = (trace.jobs.task == index) & (trace.jobs.start_ns >= 0)
+        spread = spread_of((trace.jobs.start_ns - trace.jobs.release_ns)[mine])
+        rows.append(
+            {
+                "task": name,
+                "jobs": spread.count,
+                "p50_ns": spread.p50_ns,
+                "p99_ns": spread.p99_ns,
+                "max_ns": spread.max_ns,
+            }
+        )
+    return rows
+
+
+def _worker(worker: PacedWorker) -> dict[str, Any]:
+    """What was asked for, and what the kernel reported."""
+    seen = None if worker.observed is None else worker.observed.threads[0]
+    return {
+        "task": worker.task,
+        "pid": worker.pid,
+        "asked": str(worker.seat.scheduling),
+        "asked_core": worker.core,
+        "scheduling": None if seen is None else str(seen.scheduling),
+        "class": None if seen is None else f"SCHED_{seen.scheduling.scheduling_class.name}",
+        "priority": None if seen is None else seen.scheduling.priority,
+        "cores": None if seen is None else sorted(seen.cores),
+        "threads": None if worker.observed is None else len(worker.observed.threads),
+        "locked_bytes": None if worker.observed is None else worker.observed.locked_bytes,
+    }
+
+
+def _shared_cores(order: PacedOrder) -> str:
+    """The host cores that stand for several elements, in words."""
+    users: dict[int, list[str]] = {}
+    for one in order.system.deployments:
+        for core in one.cores:
+            users.setdefault(core, []).append(".".join(one.pe))
+    return ", ".join(f"core {core} for {' and '.join(names)}" for core, names in users.items() if len(names) > 1)

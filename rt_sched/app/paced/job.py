@@ -1,0 +1,241 @@
+"""Paced replay: the log through real processes on this host's own scheduler, wall clock."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rt_sched import kernels
+from rt_sched.app.inputs.log_inputs import horizon_of, map_topics, pixels_needed, sensor_poses
+from rt_sched.app.inputs.plan_files import plan_for
+from rt_sched.app.inputs.shipped import resolve
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.inputs.systems import stage_context, system_for
+from rt_sched.app.paced.document import paced_document
+from rt_sched.app.paced.host_supply import supply_loss, with_supply_loss
+from rt_sched.app.paced.tiers import check_plan_of_tier, chosen_tier, policy_of_tier, system_of_tier
+from rt_sched.app.replay.job import Progress, ReplayResult
+from rt_sched.app.replay.watch import ReplayWatch
+from rt_sched.app.runs.bounds import run_bounds, without_bounds
+from rt_sched.app.runs.documents import published_messages, write_documents
+from rt_sched.app.runs.folder import RunFolder
+from rt_sched.app.runs.judged_chains import judged_chains
+from rt_sched.app.runs.manifest import make_manifest, run_inputs
+from rt_sched.app.runs.summary import make_summary
+from rt_sched.kernels import ring
+from rt_sched.lowering import lower
+from rt_sched.lowering.routes import as_placed
+from rt_sched.model import System
+from rt_sched.ports import JobContext, Recording, Stage
+from rt_sched.record.mcap_writer import OutputRecorder
+from rt_sched.runtime.detection import detect
+from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedRun, host_cores
+from rt_sched.runtime.paced.feeder import Playback, decode_ahead
+from rt_sched.runtime.paced.gather import Course, trace_of
+from rt_sched.runtime.paced.refusal import refuse
+from rt_sched.runtime.paced.rehearsal import Rehearsal, rehearse
+from rt_sched.runtime.stage_graph import FinishedJob, NoData, samples_read
+from rt_sched.runtime.timeline import Timeline, build_timeline
+from rt_sched.sim.simulation import Simulation
+from rt_sched.trace.records import JobStatus, Trace, schedule_sha256
+from sensors.decode_ahead import decoded_with_pixels
+from sensors.mapping import TopicMapping
+from sensors.recording import open_recording
+
+#: How much of the recording is rehearsed, from the first arrival on.
+_REHEARSED_NS = 450_000_000
+
+#: Nobody checks a paced trace against the rules of the modelled schedule: this host's kernel made it.
+_NOT_CHECKED: dict[str, Any] = {"checked": [], "violations": [], "violation_counts": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class PacedRequest:
+    """What the user asked for. `tier`: None for the best that this host has. `rate`: run time per host time."""
+
+    log: str
+    system: str | None = None
+    policy: str | None = None
+    plan: Path | None = None
+    tier: Tier | None = None
+    rate: Fraction = Fraction(1)
+    duration_ns: int | None = None
+    output: Path | None = None
+    salvage: bool = False
+    command: str = "rt-sched replay"
+
+
+def run_paced(request: PacedRequest, progress: Progress) -> ReplayResult:
+    """The whole job. Raises RtSchedError for anything the user can mend; then no run folder is left."""
+    began = time.monotonic()
+    log = resolve(request.log)
+    run = RunFolder(request.output or Path("runs") / log.stem, numbered=request.output is None)
+    with ExitStack() as stack:
+        progress.step("trying the tiers of this host")
+        tier, tiers = chosen_tier(request.tier)
+        progress.step("reading the recording")
+        recording = open_recording(log, salvage=request.salvage)
+        stack.callback(recording.close)
+        catalogue = ImportedStages()
+        declared, system_path = system_for(request.system, recording, catalogue)
+        system = system_of_tier(declared, tier)
+        mapping = map_topics(system, recording)
+        policy = request.policy if request.plan else policy_of_tier(tier, request.policy)
+        plan, plan_note = plan_for(system, request.plan, policy)
+        check_plan_of_tier(tier, plan)
+        folder = stack.enter_context(run).path
+        timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
+        horizon_ns = min(horizon_of(system, timeline), request.duration_ns or horizon_of(system, timeline))
+        given = lower(system, plan, timeline.samples, horizon_ns=horizon_ns)
+        host_cores(system, plan)
+        refuse(given.setup)
+        progress.step("loading the scheduling kernel")
+        kernels.warm_up()
+        ring.warm_up()
+        progress.step("rehearsing the stages")
+        rehearsal, output_ports = _rehearsed(system, plan, catalogue, recording, mapping, timeline, horizon_ns)
+
+        def make_stage(index: int) -> Stage:
+            stage = catalogue.create(system.tasks[index])
+            stage.start(stage_context(system, system.tasks[index]))
+            return stage
+
+        def decode(playback: Playback) -> None:
+            again = open_recording(log, salvage=request.salvage)
+            needs = pixels_needed(system, [catalogue.create(task) for task in system.tasks], mapping)
+            feed = SampleFeed(again, list(mapping.sensor_to_topic.values()), timeline)
+            decode_ahead(
+                playback, feed, lambda message: decoded_with_pixels(again.decode(message), needs.get(message.topic, ()))
+            )
+
+        order = PacedOrder(
+            system=system,
+            plan=plan,
+            setup=given.setup,
+            tier=tier,
+            rate=request.rate,
+            samples=timeline.samples,
+            horizon_ns=horizon_ns,
+            rehearsal=rehearsal,
+            make_stage=make_stage,
+            decode=decode,
+            output_ports=output_ports,
+        )
+        paced = PacedRun(order)
+        progress.step("starting the processes")
+        outcome = paced.run(lambda now_ns: progress.advance(now_ns, horizon_ns))
+        progress.step("writing the run folder")
+        edge_names = Simulation(given, rows=1).trace().edges
+        trace = trace_of(
+            Course(
+                given.setup,
+                edge_names,
+                outcome.journals,
+                timeline.samples,
+                outcome.published_ns,
+                horizon_ns,
+                request.rate,
+            )
+        )
+        watch = ReplayWatch(system, trace.samples)
+        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=max(timeline.origin_ns, 0)))
+        if poses := sensor_poses(system, recording, mapping):
+            recorder.add_static_transforms("vehicle", poses)
+        _see_all(system, trace, outcome, watch, recorder)
+        recorded = mapping.sensor_to_topic.keys()
+        chains = judged_chains(system, plan, trace, (), recorded, watch.refused_rows, ())
+        loss = supply_loss(tier)
+        analysed, planned = (system, plan) if loss is None else with_supply_loss(system, plan, loss)
+        beside = dataclasses.replace(trace, task_names=tuple(task.name for task in analysed.tasks))
+        bounds = run_bounds(analysed, planned, beside, chains, watch.refused_rows)
+        if tier is Tier.USER:
+            bounds = without_bounds(bounds, "the user tier has no bounds")
+        summary = make_summary(
+            system=as_placed(system, plan),
+            plan=plan,
+            trace=trace,
+            chains=chains,
+            recording=recording,
+            recording_name=request.log,
+            mapping=mapping,
+            timeline=timeline,
+            faults=(),
+            watch=watch,
+            trace_check=_NOT_CHECKED,
+            bounds=bounds,
+            detection=detect(system, plan, timeline.samples, (), recorded, horizon_ns),
+            takeovers=(),
+        )
+        summary |= paced_document(order, outcome, trace, tiers, loss, summary)
+        if plan_note is not None:
+            summary["notes"] = [*summary["notes"], plan_note]
+        manifest = make_manifest(
+            inputs=run_inputs(request.log, recording.path, request.system, system_path, request.plan),
+            command=request.command,
+            options={"seed": 0, "policy": plan.policy, "clock": "paced", "tier": tier.value, "rate": str(request.rate)},
+            schedule_sha256=schedule_sha256(trace),
+            outputs_sha256=watch.outputs_sha256,
+        )
+        recorder.close()
+        write_documents(folder, system, trace, chains, (), summary, manifest, watch)
+    return ReplayResult(run.target, summary, manifest, time.monotonic() - began)
+
+
+def _rehearsed(
+    system: System,
+    plan: Any,
+    catalogue: ImportedStages,
+    recording: Recording,
+    mapping: TopicMapping,
+    timeline: Timeline,
+    horizon_ns: int,
+) -> tuple[Rehearsal, list[tuple[str, ...]]]:
+    """The first moments in lockstep, in this process; and the output ports of each task's stage."""
+    until_ns = min(horizon_ns, int(timeline.samples.arrival_ns.min(initial=0)) + _REHEARSED_NS)
+    with ExitStack() as stack:
+        stages = []
+        for task in system.tasks:
+            stage = catalogue.create(task)
+            stage.start(stage_context(system, task))
+            stack.callback(stage.stop)
+            stages.append(stage)
+        needs = pixels_needed(system, stages, mapping)
+        found = rehearse(
+            system,
+            stages,
+            lower(system, plan, timeline.samples, horizon_ns=until_ns),
+            timeline.samples,
+            SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline),
+            lambda message: decoded_with_pixels(recording.decode(message), needs.get(message.topic, ())),
+        )
+        return found, [tuple(stage.outputs) for stage in stages]
+
+
+def _see_all(system: System, trace: Trace, outcome: PacedOutcome, watch: ReplayWatch, recorder: OutputRecorder) -> None:
+    """Hands everything that jobs published to those who keep it, in the order in which the jobs ended."""
+    jobs = trace.jobs
+    kept = {(task, number): result for task, spool in enumerate(outcome.spools) for number, result in spool.read()}
+    completed = np.flatnonzero(jobs.status == JobStatus.COMPLETED)
+    for row in completed[np.lexsort((completed, jobs.finish_ns[completed]))].tolist():
+        task, number = int(jobs.task[row]), int(jobs.number[row])
+        result = kept.get((task, number), NoData("stage", "what it published was lost with its process"))
+        context = JobContext(
+            task=system.tasks[task].name,
+            number=number,
+            arrival_ns=int(jobs.arrival_ns[row]),
+            start_ns=int(jobs.start_ns[row]),
+            finish_ns=int(jobs.finish_ns[row]),
+            deadline_ns=int(jobs.deadline_ns[row]),
+        )
+        watch.see_job(FinishedJob(row, task, context, result), samples_read(jobs.inputs[row]))
+        for port, message in published_messages(result):
+            recorder.add(context.finish_ns, context.task, str(port), message)

@@ -1,0 +1,1 @@
+"""`rt-sched plan`: placement, priorities, tables, failover."""

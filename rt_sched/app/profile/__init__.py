@@ -1,0 +1,1 @@
+"""`rt-sched profile`: execution times of stages on this host."""

@@ -1,0 +1,1 @@
+"""`rt-sched replay`: a recording through the stages, in lockstep."""

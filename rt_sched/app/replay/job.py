@@ -1,0 +1,239 @@
+"""Replay: a recording in, a run folder out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rt_sched import kernels
+from rt_sched.app.inputs.fault_args import check_fault_times, parse_faults
+from rt_sched.app.inputs.log_inputs import horizon_of, map_topics, pixels_needed, sensor_poses
+from rt_sched.app.inputs.plan_files import plan_for
+from rt_sched.app.inputs.shipped import resolve
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.inputs.systems import stage_context, system_for
+from rt_sched.app.replay.watch import ReplayWatch
+from rt_sched.app.runs.bounds import run_bounds
+from rt_sched.app.runs.check_trace import check_document
+from rt_sched.app.runs.documents import published_messages, write_documents
+from rt_sched.app.runs.folder import RunFolder
+from rt_sched.app.runs.judged_chains import judged_chains
+from rt_sched.app.runs.manifest import make_manifest, run_inputs
+from rt_sched.app.runs.summary import make_summary
+from rt_sched.app.runs.takeover_runs import takeover_runs
+from rt_sched.lowering import lower
+from rt_sched.lowering.routes import as_placed
+from rt_sched.messages import EncodedImage
+from rt_sched.model import System, Task
+from rt_sched.ports import Recording, Stage
+from rt_sched.record.mcap_writer import OutputRecorder
+from rt_sched.runtime.dataflow import Dataflow
+from rt_sched.runtime.detection import detect
+from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.lives import Lives, lives_of
+from rt_sched.runtime.lockstep import execute
+from rt_sched.runtime.stage_graph import FinishedJob, StageGraph, samples_read
+from rt_sched.runtime.timeline import Timeline, build_timeline
+from rt_sched.sim import Simulation
+from rt_sched.trace.records import schedule_sha256
+from sensors.decode_ahead import DecodeAhead
+from sensors.mapping import TopicMapping
+from sensors.recording import open_recording
+
+
+class Progress(Protocol):
+    """Where a long job says how far it is."""
+
+    def step(self, text: str) -> None: ...
+    def advance(self, done_ns: int, total_ns: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """What the user asked for. `system`, `policy`, `plan`, `threads`, `output`: None for the default."""
+
+    log: str
+    system: str | None = None
+    policy: str | None = None
+    plan: Path | None = None
+    seed: int = 0
+    threads: int | None = None
+    faults: tuple[str, ...] = ()
+    output: Path | None = None
+    salvage: bool = False
+    command: str = "rt-sched replay"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """`folder`: the finished run folder. `summary`, `manifest`: the documents in it. `wall_s`: seconds on this host."""
+
+    folder: Path
+    summary: dict[str, Any]
+    manifest: dict[str, Any]
+    wall_s: float
+
+
+def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
+    """The whole job. Raises RtSchedError for anything the user can mend; then no run folder is left."""
+    began = time.monotonic()
+    log = resolve(request.log)
+    run = RunFolder(request.output or Path("runs") / log.stem, numbered=request.output is None)
+    with ExitStack() as stack:
+        progress.step("reading the recording")
+        recording = open_recording(log, salvage=request.salvage)
+        stack.callback(recording.close)
+        stages_known = ImportedStages()
+        system, system_path = system_for(request.system, recording, stages_known)
+        faults = parse_faults(request.faults, system)
+        mapping = map_topics(system, recording)
+        plan, plan_note = plan_for(system, request.plan, request.policy)
+        folder = stack.enter_context(run).path
+        timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
+        horizon_ns = horizon_of(system, timeline)
+        check_fault_times(faults, horizon_ns)
+        progress.step("starting the stages")
+        recorded = mapping.sensor_to_topic.keys()
+        detection = detect(system, plan, timeline.samples, faults, recorded, horizon_ns)
+        lives = lives_of(system, plan, detection.plan_changes, faults)
+        stages, successors = stack.enter_context(_started(system, stages_known, lives))
+        simulation = Simulation(
+            lower(
+                system,
+                plan,
+                timeline.samples,
+                seed=request.seed,
+                faults=faults,
+                horizon_ns=horizon_ns,
+                plan_changes=detection.plan_changes,
+            )
+        )
+        watch = ReplayWatch(system, timeline.samples)
+        # A recording that counts from 0 may have been captured before that, where the file format has no times.
+        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=max(timeline.origin_ns, 0)))
+        if poses := sensor_poses(system, recording, mapping):
+            recorder.add_static_transforms("vehicle", poses)
+        threads = request.threads or os.cpu_count() or 1
+        progress.step("loading the scheduling kernel")
+        kernels.warm_up()
+        progress.step("replaying")
+        _replay(
+            simulation,
+            system,
+            stages,
+            successors,
+            lives,
+            recording,
+            mapping,
+            timeline,
+            threads,
+            watch,
+            recorder,
+            progress,
+        )
+        progress.step("writing the run folder")
+        trace = simulation.trace()
+        trace_check = check_document(trace)
+        chains = judged_chains(system, plan, trace, faults, recorded, watch.refused_rows, detection.plan_changes)
+        takeovers = takeover_runs(system, plan, trace, detection, faults, recorded, watch.refused_rows)
+        bounds = run_bounds(system, plan, trace, chains, watch.refused_rows, takeovers)
+        summary = make_summary(
+            system=as_placed(system, plan),
+            plan=plan,
+            trace=trace,
+            chains=chains,
+            recording=recording,
+            recording_name=request.log,
+            mapping=mapping,
+            timeline=timeline,
+            faults=faults,
+            watch=watch,
+            trace_check=trace_check,
+            bounds=bounds,
+            detection=detection,
+            takeovers=takeovers,
+        )
+        if plan_note is not None:
+            summary["notes"] = [*summary["notes"], plan_note]
+        manifest = make_manifest(
+            inputs=run_inputs(request.log, recording.path, request.system, system_path, request.plan),
+            command=request.command,
+            options={"seed": request.seed, "policy": plan.policy, "clock": "lockstep", "tier": "modelled"},
+            schedule_sha256=schedule_sha256(trace),
+            outputs_sha256=watch.outputs_sha256,
+        )
+        recorder.close()
+        write_documents(folder, system, trace, chains, faults, summary, manifest, watch)
+    return ReplayResult(run.target, summary, manifest, time.monotonic() - began)
+
+
+@contextmanager
+def _started(
+    system: System, catalogue: ImportedStages, lives: Lives
+) -> Iterator[tuple[list[Stage], dict[tuple[int, int], Stage]]]:
+    """All stages, and one for every later life of a stateful task, started; stopped again whatever happens."""
+    with ExitStack() as stack:
+
+        def started(task: Task) -> Stage:
+            stage = catalogue.create(task)
+            stage.start(stage_context(system, task))
+            stack.callback(stage.stop)
+            return stage
+
+        stages = [started(task) for task in system.tasks]
+        yield (
+            stages,
+            {
+                (index, life): started(system.tasks[index])
+                for index, begins_ns in lives.begins_ns.items()
+                for life in range(1, len(begins_ns) + 1)
+                if stages[index].stateful
+            },
+        )
+
+
+def _replay(
+    simulation: Simulation,
+    system: System,
+    stages: Sequence[Stage],
+    successors: Mapping[tuple[int, int], Stage],
+    lives: Lives,
+    recording: Recording,
+    mapping: TopicMapping,
+    timeline: Timeline,
+    threads: int,
+    watch: ReplayWatch,
+    recorder: OutputRecorder,
+    progress: Progress,
+) -> None:
+    """The main loop: the schedule runs ahead, stages compute behind it, results are recorded in schedule order."""
+    topics = [mapping.sensor_to_topic.get(sensor.name) for sensor in system.sensors]
+    task_names = [task.name for task in system.tasks]
+    feed = SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline)
+    with Dataflow(threads, in_flight=64 * threads) as dataflow:
+        decode = DecodeAhead(recording.decode, pixels_needed(system, stages, mapping))
+        graph = StageGraph(system, stages, dataflow, decode, successors)
+        for finished in execute(
+            simulation,
+            task_names,
+            timeline.samples,
+            graph,
+            feed,
+            lambda now_ns: progress.advance(now_ns, simulation.horizon_ns),
+            lives,
+        ):
+            if isinstance(finished, FinishedJob):
+                watch.see_job(finished, samples_read(simulation.inputs[finished.job]))
+                for port, message in published_messages(finished.result):
+                    recorder.add(finished.context.finish_ns, task_names[finished.task], str(port), message)
+            else:
+                watch.see_sample(finished.sample, finished.result)
+                topic = topics[int(timeline.samples.sensor[finished.sample])]
+                for _, message in published_messages(finished.result):
+                    if isinstance(message, EncodedImage) and topic is not None:
+                        recorder.add_image(finished.read_ns, topic, message)

@@ -1,0 +1,1 @@
+"""`rt-sched report`: the schedulability report."""

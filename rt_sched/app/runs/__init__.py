@@ -1,0 +1,1 @@
+"""What is told of a run, whichever command made it."""

@@ -1,0 +1,1 @@
+"""`rt-sched search`: for the runs that come nearest to the bounds."""

@@ -1,0 +1,1 @@
+"""`rt-sched show`: a system as tables."""

@@ -1,0 +1,1 @@
+"""`rt-sched simulate`: many runs without stages."""

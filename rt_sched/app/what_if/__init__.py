@@ -1,0 +1,1 @@
+"""`rt-sched what-if`: a verdict before and after changes."""
