@@ -43,7 +43,7 @@ Unit = Annotated[str, typer.Option(help="Of numbers without a unit in a task set
 MostUrgent = Annotated[str, typer.Option(help="Most urgent priority number of a task set: highest or lowest.")]
 
 
-@app.command()
+@app.command(short_help="Bound all response times; say whether deadlines are met.")
 def analyze(
     system: Annotated[
         str | None, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")
@@ -216,7 +216,7 @@ def _show_look(look: Look, *, as_json: bool) -> int:
     return code
 
 
-@app.command()
+@app.command(short_help="Where a bound, or a time in a run, comes from.")
 def explain(
     task: Annotated[
         str,

@@ -31,7 +31,7 @@ def explain_run(target: str, run: str, chain: str | None, *, as_json: bool) -> N
     typer.echo(run_explanation_text(document))
 
 
-@app.command()
+@app.command(short_help="Two systems, analyses or runs: which verdicts moved.")
 def diff(
     before: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
     after: Annotated[str, typer.Argument(metavar="B", help="The newer state, of the same kind.")],

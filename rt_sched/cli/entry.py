@@ -73,11 +73,6 @@ def _run() -> int:
     except typer.Exit as stop:
         sys.stdout.flush()
         return stop.exit_code
-    except SystemExit as stop:
-        # What the help is printed with makes an exit of its own out of a reader that has gone away.
-        if isinstance(stop.__context__, BrokenPipeError):
-            raise stop.__context__ from None
-        raise
     return EXIT_OK
 
 
@@ -134,10 +129,10 @@ def _failed(code: int, message: str, details: Sequence[str] = ()) -> int:
 
 
 def _explain(error: Any) -> str:
-    """One line for a wrong call; empty where typer has printed the help instead."""
+    """One line for a wrong call."""
     message = " ".join(error.format_message().split()).removesuffix(".")
     command = error.ctx.command_path if error.ctx is not None else "rt-sched"
-    return f"{message}; see {command} --help" if message else ""
+    return f"{message}; see {command} --help"
 
 
 def _write_traceback() -> str:

@@ -11,7 +11,7 @@ from rt_sched.cli.shared import EXIT_OK, EXIT_UNKNOWN, Json, app, console, print
 from rt_sched.errors import DeploymentError
 
 
-@app.command()
+@app.command(short_help="What this machine can give the paced runtime, and costs.")
 def doctor(
     need: Annotated[
         str, typer.Option(metavar="TIER", help="The tier that is needed: deadline, fifo or user; without it exit 3.")

@@ -10,7 +10,7 @@ import typer
 from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiling, console, print_json
 
 
-@app.command()
+@app.command(short_help="Find the best plan that the analysis accepts.")
 def plan(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")],
     objective: Annotated[

@@ -10,7 +10,7 @@ import typer
 from rt_sched.cli.shared import Json, Log, Salvage, app, command_line, compiling, console, print_json
 
 
-@app.command("profile")
+@app.command("profile", short_help="Measure the execution times of all stages here.")
 def profile(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")],
     log: Log,

@@ -11,7 +11,7 @@ import typer
 from rt_sched.cli.shared import Json, Log, Salvage, app, compiling, print_json
 
 
-@app.command()
+@app.command(short_help="Write a system file for a recording.")
 def init(
     log: Log,
     output: Annotated[
@@ -29,7 +29,7 @@ def init(
         sys.stdout.write(text)
 
 
-@app.command()
+@app.command(short_help="What a recording holds, and what is damaged in it.")
 def info(log: Log, salvage: Annotated[bool, typer.Option(hidden=True)] = True, as_json: Json = False) -> None:
     """Show what a recording holds: topics, types, rates, jitter, gaps, damage."""
     from rt_sched.app.info import recording_info
@@ -42,7 +42,7 @@ def info(log: Log, salvage: Annotated[bool, typer.Option(hidden=True)] = True, a
         Terminal(quiet=False).show_info(document)
 
 
-@app.command()
+@app.command(short_help="Make a synthetic recording with its ground truth.")
 def scene(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The scene; --list shows them.")] = None,
     output: Annotated[

@@ -10,7 +10,7 @@ import typer
 from rt_sched.cli.shared import VERDICT_CODES, Json, app, command_line, compiling, print_json
 
 
-@app.command()
+@app.command(short_help="Write the schedulability report for a safety review.")
 def report(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="[RUN...]", help="Run folders whose measurements are evidence.")

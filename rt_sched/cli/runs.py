@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rt_sched.app.terminal import Terminal
 
 
-@app.command()
+@app.command(short_help="Replay a recording, in lockstep or paced on this host.")
 def replay(
     log: Log,
     system: Annotated[
@@ -100,7 +100,7 @@ def _show(result: ReplayResult, terminal: Terminal, as_json: bool) -> NoReturn:
     raise typer.Exit(EXIT_CODES[result.summary["status"]])
 
 
-@app.command("rerun")
+@app.command("rerun", short_help="Schedule a paced run's own arrivals once more.")
 def rerun(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder of a paced replay.")],
     as_json: Json = False,
@@ -117,7 +117,7 @@ def rerun(
         print_rerun(document, console())
 
 
-@app.command("check-trace")
+@app.command("check-trace", short_help="Check a run's trace against the semantics.")
 def check_trace(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its trace.npz.")],
     as_json: Json = False,

@@ -17,10 +17,10 @@ EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 app = typer.Typer(
     name="rt-sched",
     help="Deadline-aware scheduling of perception pipelines: one system file, one plan.",
-    no_args_is_help=True,
+    rich_markup_mode=None,  # loading what draws boxes takes as long as everything else together
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 Log = Annotated[
@@ -32,12 +32,16 @@ Salvage = Annotated[bool, typer.Option("--salvage", help="Read what can be read 
 
 @app.callback(invoke_without_command=True)
 def root(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     # No words here: the help text is that of the application.
     if version:
         typer.echo(f"rt-sched {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(EXIT_USAGE)
 
 
 EXIT_CODES = {

@@ -10,7 +10,7 @@ import typer
 from rt_sched.cli.shared import EXIT_CODES, Json, app, compiling, console, print_json
 
 
-@app.command()
+@app.command(short_help="Simulate any number of runs, and count.")
 def simulate(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")],
     duration: Annotated[str, typer.Option(metavar="TIME", help="Virtual time of a run, such as 100s.")] = "100s",
@@ -97,7 +97,7 @@ def simulate(
     raise typer.Exit(EXIT_CODES[document["status"]])
 
 
-@app.command()
+@app.command(short_help="Search for the runs that come nearest to the bounds.")
 def search(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")],
     target: Annotated[

@@ -11,7 +11,7 @@ from rt_sched.cli.shared import NO_CACHE, Json, app, console, print_json
 from rt_sched.errors import DeploymentError
 
 
-@app.command()
+@app.command(short_help="A system with every default filled in.")
 def show(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")],
     output: Annotated[
@@ -32,7 +32,7 @@ def show(
         typer.echo(f"drawn to {output}", err=True)
 
 
-@app.command()
+@app.command(short_help="The JSON Schema of system files, for editors.")
 def schema(
     report: Annotated[bool, typer.Option("--report", help="That of a report's JSON document instead.")] = False,
 ) -> None:
@@ -47,7 +47,7 @@ def schema(
     print_json(system_schema())
 
 
-@app.command()
+@app.command(short_help="The system files and logs that ship.")
 def examples(as_json: Json = False) -> None:
     """List the system files and logs that ship; their short names can stand for the files."""
     from rt_sched.app.inputs.shipped import shipped_files
@@ -60,7 +60,7 @@ def examples(as_json: Json = False) -> None:
             typer.echo(f"{name:24}  {path}")
 
 
-@app.command("compile")
+@app.command("compile", short_help="Compile all kernels, so that nothing waits later.")
 def compile_kernels() -> None:
     """Compile all kernels into the cache, so that no later command waits for it."""
     from rt_sched.kernels.compiling import numba_cache  # isort: split

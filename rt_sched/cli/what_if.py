@@ -10,7 +10,7 @@ import typer
 from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiling, console, print_json
 
 
-@app.command("what-if")
+@app.command("what-if", short_help="Verdicts with changes beside those without.")
 def what_if(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")],
     add_camera: Annotated[
