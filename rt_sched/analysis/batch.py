@@ -122,11 +122,11 @@ def fp_response_times(
         lower[:, :-1] = np.maximum.accumulate(wcet[:, ::-1], axis=1)[:, ::-1]
         lower = lower[:, group_end]
         blocking = np.maximum(blocking, lower if classic else np.maximum(lower - 1, 0))
-    load = Load(wcet, sets.period_ns)
-    overloaded = load.above_one(group_end - 1).astype(np.int8)
-    late = np.maximum.accumulate(np.broadcast_to(sets.jitter_ns, wcet.shape), axis=1)[:, group_end - 1] > 0
+    above, full = Load(wcet, sets.period_ns).beside_one(group_end - 1)
+    overloaded = above.astype(np.int8)
+    late = np.maximum.accumulate(sets.jitter_ns, axis=1)[:, group_end - 1] > 0
     # At a load of 1 whatever delays the work once is never made up for, and no busy period ends.
-    overloaded[load.exactly_one(group_end - 1) & (late | (blocking > 0))] = fixed_priority.ENDLESS
+    overloaded[full & (late | (blocking > 0))] = fixed_priority.ENDLESS
     response, status = sets.new_results()
     jobs, windows = (np.zeros((sets.count if details else 0, sets.tasks), np.int64) for _ in range(2))
 

@@ -95,21 +95,22 @@ class Load:
         with np.errstate(divide="ignore", invalid="ignore"):
             self._shares = wcet_ns / period_ns
 
-    def above_one(self, last: npt.NDArray[np.intp]) -> Bools:
-        """bool[n_sets, len(last)]: whether tasks 0 ... last[i] need more than the processor has."""
-        sums = np.cumsum(self._shares, axis=1)[:, last]
-        above: Bools = sums > 1.0
-        for row, column in np.argwhere(np.abs(sums - 1.0) < _NEAR):
-            above[row, column] = self._exact(int(row), int(last[column]) + 1) > 1
-        return above
+    def beside_one(self, last: npt.NDArray[np.intp]) -> tuple[Bools, Bools]:
+        """Whether tasks 0 ... last[i] need more than the processor has, and whether just what it has.
 
-    def exactly_one(self, last: npt.NDArray[np.intp]) -> Bools:
-        """bool[n_sets, len(last)]: whether tasks 0 ... last[i] need just what the processor has."""
-        sums = np.cumsum(self._shares, axis=1)[:, last]
-        full: Bools = np.abs(sums - 1.0) < _NEAR
-        for row, column in np.argwhere(full):
-            full[row, column] = self._exact(int(row), int(last[column]) + 1) == 1
-        return full
+        Both bool[n_sets, len(last)].
+        """
+        sums = np.cumsum(self._shares, axis=1)
+        if not np.array_equal(last, np.arange(sums.shape[1])):
+            sums = sums[:, last]
+        above: Bools = sums > 1.0
+        near = np.flatnonzero(np.abs(np.subtract(sums, 1.0, out=sums), out=sums) < _NEAR)
+        full = np.zeros(sums.shape, np.bool_)
+        for place in near:
+            row, column = divmod(int(place), sums.shape[1])
+            exact = self._exact(row, int(last[column]) + 1)
+            above[row, column], full[row, column] = exact > 1, exact == 1
+        return above, full
 
     def set_above_one(self) -> Bools:
         """bool[n_sets]: whether all tasks of a set need more than the processor has."""
