@@ -7,10 +7,12 @@ from fractions import Fraction
 
 from rt_sched.analysis.analyze import analyze, analyze_mode
 from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.result import Verdict
 from rt_sched.lowering import check_plan
 from rt_sched.model import System
 from rt_sched.planner.fusion import fusions
 from rt_sched.planner.grouping import group_cameras
+from rt_sched.planner.impossible import impossibilities, only_plan_misses
 from rt_sched.planner.objectives import Costs, Objective, costs_of
 from rt_sched.planner.placing.cp import Solved, Status, solve
 from rt_sched.planner.placing.fit import fit_decreasing
@@ -61,7 +63,7 @@ def optimise(
                 run.try_policy(other)
     if search:
         run.improve()
-    return run.result()
+    return run.result(policy)
 
 
 class _Run:
@@ -201,7 +203,10 @@ class _Run:
     def try_policy(self, policy: str) -> None:
         """Looks at the best placements under another policy."""
         before, self.policy = self.policy, policy
-        places = {one.place: one.method for one in self.proposals if one.costs is not None}
+        places: dict[Place, str] = {}
+        for one in self.proposals:
+            if one.costs is not None:
+                places.setdefault(one.place, one.method)
         for place, method in places.items():
             if not self._stop.over and not self.accepted:
                 self._look(f"{method}, {policy}", place)
@@ -235,11 +240,16 @@ class _Run:
                         improved = True
         self._complete = True
 
-    def result(self) -> Planned:
-        """What was found, with the whole analysis of the best plan."""
+    def result(self, asked: str | None) -> Planned:
+        """What was found, with the whole analysis of the best plan. `asked`: the policy that the user wants."""
         best, report = self.best, None
+        proved: tuple[str, ...] = ()
         if best is not None and best.plan is not None:
             report = analyze(self._system, best.plan)
+        if report is not None and asked is not None:
+            proved = only_plan_misses(self._system, self.problem, asked, report)
+        if not proved and (report is None or report.verdict is not Verdict.SCHEDULABLE):
+            proved = impossibilities(self._system, self.problem)
         elements = self.elements(best.place) if best is not None else {}
         return Planned(
             self._objective,
@@ -255,6 +265,7 @@ class _Run:
             best.plan.policy if best is not None and best.plan is not None else self.policy,
             elements,
             self._beside(),
+            proved,
         )
 
     def _beside(self) -> dict[tuple[int, int], Proposal]:

@@ -10,7 +10,7 @@ from rt_sched.model import Plan
 from rt_sched.planner.fusion import Fusion
 from rt_sched.planner.grouping import Grouping
 from rt_sched.planner.objectives import Costs, Objective
-from rt_sched.planner.placing.cp import Solved, Status
+from rt_sched.planner.placing.cp import Solved
 from rt_sched.planner.placing.problem import PlacementProblem
 
 Place = tuple[int, ...]
@@ -38,6 +38,7 @@ class Planned:
     `proposals`: everything that was looked at, in order. `moves`: improvements of the best placement, one task or
     bundle each. `complete`: whether no further move is better. `interrupted`: whether somebody ended the search.
     `beside`: by task and place, what moving just that task, or its bundle, there would give, where it was looked at.
+    `proved`: why no plan can be accepted, where that is proved.
     """
 
     objective: Objective
@@ -53,6 +54,7 @@ class Planned:
     policy: str = ""
     elements: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     beside: Mapping[tuple[int, int], Proposal] = field(default_factory=dict)
+    proved: tuple[str, ...] = ()
 
     def elements_of(self, place: Place) -> dict[str, tuple[str, str]]:
         """Task -> where a placement puts it."""
@@ -61,8 +63,10 @@ class Planned:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the analysis; without any plan UNSCHEDULABLE where that is proved, else INCONCLUSIVE."""
-        if self.report is not None:
-            return self.report.verdict
-        proved = any(one.solved is not None and one.solved.status is Status.INFEASIBLE for one in self.proposals)
-        return Verdict.UNSCHEDULABLE if proved else Verdict.INCONCLUSIVE
+        """SCHEDULABLE where the analysis accepts the best plan; else UNSCHEDULABLE only where no plan can be accepted.
+
+        That one plan misses a deadline says nothing of others.
+        """
+        if self.report is not None and self.report.verdict is Verdict.SCHEDULABLE:
+            return Verdict.SCHEDULABLE
+        return Verdict.UNSCHEDULABLE if self.proved else Verdict.INCONCLUSIVE

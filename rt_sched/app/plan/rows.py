@@ -51,6 +51,7 @@ def plan_row(system: System, file: str, found: Planned, plan: Plan | None) -> Ro
             {"first": one.first, "second": one.second, "saved_ns": one.saved_ns, "share": float(one.share)}
             for one in found.fused
         ],
+        "proved": list(found.proved),
         "obstacles": list(obstacles(system, found)),
     }
 

@@ -53,6 +53,8 @@ def print_plan(document: Row, console: Console) -> None:
         _print_failover(document["failover"], console)
     for obstacle in document["obstacles"]:
         console.print(Text(f"obstacle: {obstacle}", style="yellow"))
+    for proof in document["proved"]:
+        console.print(Text(f"no plan: {proof}", style="red"))
     _print_verdict(document, console)
 
 
@@ -71,7 +73,7 @@ def _placements(document: Row) -> Table:
 
 
 def _elements(rows: list[Row]) -> Table:
-    table = plain_table("Elements (worst-case load, all cores)", ("element",), ("load %",))
+    table = plain_table("Elements", ("element",), ("worst-case load of all cores %",))
     for one in rows:
         table.add_row(Text(one["name"]), f"{100 * one['load']:.1f}")
     return table
@@ -152,7 +154,16 @@ def _print_failover(failover: Row, console: Console) -> None:
 
 def _print_verdict(document: Row, console: Console) -> None:
     text = Text(document["verdict"], style=_STYLES[document["verdict"]])
-    if document["method"] is not None:
+    if document["proved"]:
+        text.append("  there is no plan; shown above is what comes closest", style="")
+    elif document["method"] is not None and document["verdict"] != "schedulable":
+        text.append(
+            f"  no accepted plan was found, and none is ruled out; what comes closest: {document['method']}", style=""
+        )
+        text.append("; more time, or no --heuristics, may find one" if not document["no_better_move"] else "", style="")
+    elif document["method"] is None:
+        text.append("  no plan was found, and none is ruled out", style="")
+    else:
         text.append(f"  best for {document['objective']}: {document['method']}", style="")
         text.append(f", {document['moves']} moves" if document["moves"] else "", style="")
         text.append(", no single move is better" if document["no_better_move"] else ", search not exhausted", style="")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from rt_sched.lowering import Role, input_role
 from rt_sched.lowering.routes import Routes
@@ -55,7 +55,7 @@ def placement_problem(system: System) -> PlacementProblem:
         ),
         memory_bytes=tuple(task.memory_bytes or 0 for task in system.tasks),
         memory_limits=tuple(device.memory_bytes for device in system.devices),
-        together=_bundles(system, index_of),
+        together=bundles(system, frozenset(one.name for one in system.resources if one.protocol is not Protocol.MSRP)),
         ends=_ends(system, index_of),
         busy_mw=_powers(elements, model, busy=True),
         idle_mw=_powers(elements, model, busy=False),
@@ -99,11 +99,12 @@ def _load(task: Task, element: ProcessingElement, cost_ns: int | None) -> int:
     return -(-((cost_ns or 0) + switches * element.switch_cost_ns) * WHOLE_CORE // task.separation_ns)
 
 
-def _bundles(system: System, index_of: Mapping[str, int]) -> tuple[tuple[int, ...], ...]:
-    """Tasks that share a resource whose protocol works on one core, with all that these share with others."""
+def bundles(system: System, resources: Collection[str]) -> tuple[tuple[int, ...], ...]:
+    """Tasks that share one of `resources`, whose protocols work on one core, with all that these share with others."""
+    index_of = {task.name: index for index, task in enumerate(system.tasks)}
     group_of = list(range(len(system.tasks)))
     for resource in system.resources:
-        if resource.protocol is Protocol.MSRP:
+        if resource.name not in resources:
             continue
         users = [index_of[t.name] for t in system.tasks if any(one.resource == resource.name for one in t.sections)]
         joined = {group_of[user] for user in users}
