@@ -54,8 +54,14 @@ class Lives:
 NO_CHANGES = Lives({})
 
 
-def lives_of(system: System, plan: Plan, changes: Sequence[PlanChange], faults: Sequence[Fault]) -> Lives:
-    """The lives that tasks have under takeovers and losses."""
+def lives_of(
+    system: System,
+    plan: Plan,
+    changes: Sequence[PlanChange],
+    faults: Sequence[Fault],
+    restarts: Mapping[int, Sequence[int]] = MappingProxyType({}),
+) -> Lives:
+    """The lives that tasks have under takeovers and losses; `restarts`: when processes begin anew for other reasons."""
     in_force = takeovers_in_force(changes)
     times_ns = [time_ns for time_ns, _ in in_force]
     returns = [
@@ -73,7 +79,7 @@ def lives_of(system: System, plan: Plan, changes: Sequence[PlanChange], faults: 
             for end_ns, device in returns
             if plan.processors[places[bisect_right(times_ns, end_ns)]].device == device
         }
-        begins_ns[index] = sorted(begins)
+        begins_ns[index] = sorted(begins.union(restarts.get(index, ())))
     return Lives(begins_ns, in_force, _readers_of(system))
 
 

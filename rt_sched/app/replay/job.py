@@ -27,8 +27,9 @@ from rt_sched.app.runs.manifest import make_manifest, run_inputs
 from rt_sched.app.runs.summary import make_summary
 from rt_sched.app.runs.takeover_runs import takeover_runs
 from rt_sched.lowering import lower
+from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.routes import as_placed
-from rt_sched.messages import EncodedImage
+from rt_sched.messages import ArbiterDecision, EncodedImage
 from rt_sched.model import System, Task
 from rt_sched.ports import Recording, Stage
 from rt_sched.record.mcap_writer import OutputRecorder
@@ -69,17 +70,34 @@ class ReplayRequest:
     command: str = "rt-sched replay"
 
 
+class Injected(Protocol):
+    """What a fault script does to a run besides losses."""
+
+    def recording(self, recording: Recording) -> Recording:
+        """What the sensors send instead."""
+
+    def machine(self, machine: MachineInput) -> MachineInput:
+        """The schedule with its faults."""
+
+    def restarts(self) -> Mapping[int, Sequence[int]]:
+        """By the index of a task, when its process begins anew, in ns."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """`folder`: the finished run folder. `summary`, `manifest`: the documents in it. `wall_s`: seconds on this host."""
+    """`folder`: the finished run folder. `summary`, `manifest`: the documents in it. `wall_s`: seconds on this host.
+
+    `decisions`: those of the arbiter, with their times in ns; paced runs keep none.
+    """
 
     folder: Path
     summary: dict[str, Any]
     manifest: dict[str, Any]
     wall_s: float
+    decisions: Sequence[tuple[int, ArbiterDecision]] = ()
 
 
-def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
+def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | None = None) -> ReplayResult:
     """The whole job. Raises RtSchedError for anything the user can mend; then no run folder is left."""
     began = time.monotonic()
     log = resolve(request.log)
@@ -88,6 +106,8 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         progress.step("reading the recording")
         recording = open_recording(log, salvage=request.salvage)
         stack.callback(recording.close)
+        if injected is not None:
+            recording = injected.recording(recording)
         stages_known = ImportedStages()
         system, system_path = system_for(request.system, recording, stages_known)
         faults = parse_faults(request.faults, system)
@@ -100,19 +120,19 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         progress.step("starting the stages")
         recorded = mapping.sensor_to_topic.keys()
         detection = detect(system, plan, timeline.samples, faults, recorded, horizon_ns)
-        lives = lives_of(system, plan, detection.plan_changes, faults)
+        restarts = {} if injected is None else injected.restarts()
+        lives = lives_of(system, plan, detection.plan_changes, faults, restarts)
         stages, successors = stack.enter_context(_started(system, stages_known, lives))
-        simulation = Simulation(
-            lower(
-                system,
-                plan,
-                timeline.samples,
-                seed=request.seed,
-                faults=faults,
-                horizon_ns=horizon_ns,
-                plan_changes=detection.plan_changes,
-            )
+        machine = lower(
+            system,
+            plan,
+            timeline.samples,
+            seed=request.seed,
+            faults=faults,
+            horizon_ns=horizon_ns,
+            plan_changes=detection.plan_changes,
         )
+        simulation = Simulation(machine if injected is None else injected.machine(machine))
         watch = ReplayWatch(system, timeline.samples)
         # A recording that counts from 0 may have been captured before that, where the file format has no times.
         recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=max(timeline.origin_ns, 0)))
@@ -169,7 +189,7 @@ def run_replay(request: ReplayRequest, progress: Progress) -> ReplayResult:
         )
         recorder.close()
         write_documents(folder, system, trace, chains, faults, summary, manifest, watch)
-    return ReplayResult(run.target, summary, manifest, time.monotonic() - began)
+    return ReplayResult(run.target, summary, manifest, time.monotonic() - began, tuple(watch.decisions))
 
 
 @contextmanager

@@ -1,0 +1,141 @@
+"""Every kind of fault that a script may name: what it strikes, what it does, where it is carried out, who finds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Strikes(str, Enum):
+    """What a kind of fault has for its target."""
+
+    CAMERA = "camera"
+    LIDAR = "lidar"
+    IMU = "imu"
+    SENSOR = "sensor"
+    TASK = "task"
+    DEVICE = "device"
+    LINK = "link"
+    RESOURCE = "resource"
+    ARBITER = "arbiter"
+
+
+#: Keys of a fault that every kind has, besides those of its own.
+LASTS = "for"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of fault.
+
+    `keys`: those of a fault that belong to this kind; `needs`: those among them that must be there. `monitors`: which
+    find it; one is enough. `not_lockstep`: why a lockstep run does not carry it out, empty where it does.
+    """
+
+    name: str
+    strikes: Strikes
+    does: str
+    monitors: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    not_lockstep: str = ""
+
+    @property
+    def lockstep(self) -> bool:
+        """Whether lockstep runs carry it out."""
+        return not self.not_lockstep
+
+
+#: Why no kind is carried out on the wall clock.
+NOT_PACED = "paced runs take no fault script yet"
+
+_SHARE = (LASTS, "share")
+_NO_LOCK = "modelled jobs hold locks for executed time only, which a hold without execution is not; use overrun"
+
+KINDS: tuple[Kind, ...] = (
+    Kind("camera.loss", Strikes.CAMERA, "falls silent", ("silence",), (LASTS,)),
+    Kind("camera.freeze", Strikes.CAMERA, "repeats its last picture under new stamps", ("frozen",), (LASTS,)),
+    Kind("camera.black", Strikes.CAMERA, "sends black pictures", ("black",), (LASTS,)),
+    Kind("camera.saturate", Strikes.CAMERA, "sends white pictures", ("saturated",), (LASTS,)),
+    Kind("camera.blur", Strikes.CAMERA, "sends pictures out of focus", ("blurred",), (LASTS, "radius")),
+    Kind("lidar.loss", Strikes.LIDAR, "falls silent", ("silence",), (LASTS,)),
+    Kind("lidar.freeze", Strikes.LIDAR, "repeats its last sweep under new stamps", ("frozen",), (LASTS,)),
+    Kind(
+        "lidar.sector",
+        Strikes.LIDAR,
+        "sees nothing between two directions",
+        ("sector", "payload"),
+        (LASTS, "from", "to"),
+        ("from", "to"),
+    ),
+    Kind("imu.loss", Strikes.IMU, "falls silent", ("silence",), (LASTS,)),
+    Kind("imu.stuck", Strikes.IMU, "repeats its last values under new stamps", ("imu_stuck",), (LASTS,)),
+    Kind("imu.saturate", Strikes.IMU, "reads the end of its range", ("imu_range",), (LASTS,)),
+    Kind(
+        "payload.corrupt",
+        Strikes.SENSOR,
+        "sends messages that are cut off, or have flipped bits",
+        ("payload", "imu_range"),
+        (*_SHARE, "how"),
+    ),
+    Kind(
+        "message.delay",
+        Strikes.SENSOR,
+        "messages arrive late",
+        ("stamp_age", "stamp_order", "silence"),
+        (*_SHARE, "by"),
+        ("by",),
+    ),
+    Kind("message.duplicate", Strikes.SENSOR, "messages arrive twice", ("stamp_order", "rate"), _SHARE),
+    Kind(
+        "message.reorder",
+        Strikes.SENSOR,
+        "every second message arrives behind the one after it",
+        ("stamp_order", "stamp_age", "silence"),
+        (LASTS,),
+    ),
+    Kind("message.drop", Strikes.SENSOR, "messages are lost", ("silence", "rate"), _SHARE),
+    Kind(
+        "process.kill",
+        Strikes.TASK,
+        "its jobs end, and no more arrive until it is there again",
+        ("alive",),
+        ("restart",),
+    ),
+    Kind(
+        "process.stall",
+        Strikes.TASK,
+        "its next job takes that much longer",
+        ("budget", "deadline", "alive"),
+        ("stall",),
+        ("stall",),
+    ),
+    Kind(
+        "overrun",
+        Strikes.TASK,
+        "jobs need more than they should",
+        ("budget", "deadline"),
+        ("jobs", "demand"),
+        ("demand",),
+    ),
+    Kind("device.loss", Strikes.DEVICE, "falls silent, with everything on it", ("heartbeat", "alive"), (LASTS,)),
+    Kind("link.loss", Strikes.LINK, "nothing goes over it", ("heartbeat",), (LASTS,)),
+    Kind(
+        "clock.step",
+        Strikes.SENSOR,
+        "the clock that it stamps with steps; the host's stays as it is",
+        ("stamp_age", "stamp_order"),
+        (LASTS, "by"),
+        ("by",),
+    ),
+    Kind("resource.hold", Strikes.RESOURCE, "a lock is held for too long", (), ("by",), not_lockstep=_NO_LOCK),
+    Kind(
+        "arbiter.kill",
+        Strikes.ARBITER,
+        "no command reaches the actuators until it is there again",
+        ("alive",),
+        ("restart",),
+    ),
+)
+
+BY_NAME = {kind.name: kind for kind in KINDS}

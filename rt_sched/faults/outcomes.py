@@ -1,0 +1,120 @@
+"""What became of each fault: who noticed it and when, how the arbiter reacted, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from rt_sched.faults.script import Strike
+from rt_sched.faults.watching import Finding
+from rt_sched.messages import ArbiterDecision
+
+Decisions = Sequence[tuple[int, ArbiterDecision]]
+
+
+class Verdict(str, Enum):
+    """DETECTED: a monitor found it, in time. LATE: in more than its declared worst case.
+
+    TOLERATED: nobody noticed, and every command is as it would have been. SILENT: nobody noticed, and commands differ.
+    UNKNOWN: nobody noticed, and the stages did not run, so that nothing is known of commands.
+    """
+
+    DETECTED = "detected"
+    LATE = "late"
+    TOLERATED = "tolerated"
+    SILENT = "silent"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """The arbiter's first decision whose state or path is another than before the fault; `since_ns`: that decision's.
+
+    `recovered_ns`: from when on it is, to the end of the run, as before; None: it is not.
+    """
+
+    since_ns: int
+    state: str
+    selected: str
+    recovered_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one fault. `finding`: the first that tells of it. `declared_ns`: within what time that monitor must.
+
+    It is None where the fault strikes only some of the messages: no monitor promises anything about these.
+    """
+
+    strike: Strike
+    finding: Finding | None
+    declared_ns: int | None
+    reaction: Reaction | None
+    verdict: Verdict
+
+
+def outcomes(
+    strikes: Sequence[Strike], findings: Sequence[Finding], decisions: Decisions | None, unfaulted: Decisions | None
+) -> list[Outcome]:
+    """One per fault. `decisions`: of the arbiter; None: the stages did not run. `unfaulted`: without any fault."""
+    return [_outcome(strike, strikes, findings, decisions, unfaulted) for strike in strikes]
+
+
+def _outcome(
+    strike: Strike,
+    strikes: Sequence[Strike],
+    findings: Sequence[Finding],
+    decisions: Decisions | None,
+    unfaulted: Decisions | None,
+) -> Outcome:
+    finding = min(
+        (one for one in findings if tells_of(one, strike)), key=lambda one: (one.time_ns, one.monitor), default=None
+    )
+    declared_ns = None if finding is None or strike.fault.share < 1 else finding.worst_case_ns
+    reaction = None if decisions is None else _reaction(strike, strikes, decisions)
+    if finding is not None:
+        late = declared_ns is not None and finding.time_ns - strike.begin_ns > declared_ns
+        verdict = Verdict.LATE if late else Verdict.DETECTED
+    elif decisions is None or unfaulted is None:
+        verdict = Verdict.UNKNOWN
+    else:
+        verdict = Verdict.TOLERATED if _commands(decisions) == _commands(unfaulted) else Verdict.SILENT
+    return Outcome(strike, finding, declared_ns, reaction, verdict)
+
+
+def tells_of(finding: Finding, strike: Strike) -> bool:
+    """Whether a finding can come from a fault: it is about its target, and not later than it could still show.
+
+    What a fault delays shows after its end, by as long as the monitor may take.
+    """
+    if finding.what != strike.fault.target or finding.time_ns < strike.begin_ns:
+        return False
+    delay_ns = max(strike.fault.by_ns, 0) + strike.fault.stall_ns
+    overruns = strike.fault.kind_name in ("overrun", "process.stall")
+    ended = strike.end_ns is not None and finding.time_ns > strike.end_ns + finding.worst_case_ns + delay_ns
+    return overruns or not ended
+
+
+def _reaction(strike: Strike, strikes: Sequence[Strike], decisions: Decisions) -> Reaction | None:
+    before = [one for time_ns, one in decisions if time_ns < strike.begin_ns]
+    if not before:
+        return None
+    usual = (before[-1].state, before[-1].selected)
+    next_ns = min((one.begin_ns for one in strikes if one.begin_ns > strike.begin_ns), default=None)
+    after = [(time_ns, one) for time_ns, one in decisions if time_ns >= strike.begin_ns]
+    other = next(((time_ns, one) for time_ns, one in after if (one.state, one.selected) != usual), None)
+    if other is None or (next_ns is not None and other[0] >= next_ns):
+        return None
+    recovered_ns = None
+    for time_ns, one in after:
+        if time_ns <= other[0] or (one.state, one.selected) != usual:
+            recovered_ns = None
+        elif recovered_ns is None:
+            recovered_ns = time_ns
+    return Reaction(other[0], other[1].state.value, other[1].selected, recovered_ns)
+
+
+def _commands(decisions: Decisions) -> list[tuple[int, object, str, object]]:
+    """What went to the actuators, and from where, without what protects it on its way."""
+    return [(time_ns, one.state, one.selected, replace(one.command, header=None)) for time_ns, one in decisions]

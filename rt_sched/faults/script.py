@@ -1,0 +1,91 @@
+"""A fault script as data: faults by name, each with its kind, its target, and what sets it off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from rt_sched.faults.kinds import BY_NAME, Kind
+
+
+class Event(str, Enum):
+    """What may set a fault off, besides a time."""
+
+    SAMPLE = "sample"
+    JOB = "job"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """The instant `time_ns` of the run or, with an `event`, so long after it.
+
+    SAMPLE: the arrival of message `number` of sensor `of`; JOB: the arrival of job `number` of task `of`, both counted
+    from 0; FAULT: when the fault `of` begins.
+    """
+
+    time_ns: int = 0
+    event: Event | None = None
+    of: str = ""
+    number: int = 0
+
+
+class Damage(str, Enum):
+    """What becomes of the bytes of a message."""
+
+    CUT = "cut"
+    FLIP = "flip"
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """One fault of a script; what does not belong to its kind keeps its default.
+
+    `lasts_ns`: from its begin on; None: to the end of the run. `share`: of the messages meanwhile, drawn for each.
+    `by_ns`: length of a delay, or by how much stamps step. `from_deg`, `to_deg`: directions, to the left of ahead,
+    between which counter-clockwise nothing is seen. `radius_px`: of the blur. `restart_ns`: until the process is there
+    again; None: never. `stall_ns`, `jobs`, `demand_ns`: of the schedule.
+    """
+
+    name: str
+    kind_name: str
+    target: str
+    trigger: Trigger
+    lasts_ns: int | None = None
+    share: Fraction = Fraction(1)
+    by_ns: int = 0
+    from_deg: Fraction = Fraction(0)
+    to_deg: Fraction = Fraction(0)
+    radius_px: int = 8
+    how: Damage = Damage.CUT
+    restart_ns: int | None = None
+    stall_ns: int = 0
+    jobs: tuple[int, ...] = (0,)
+    demand_ns: int = 0
+
+    @property
+    def kind(self) -> Kind:
+        """What is known of its kind."""
+        return BY_NAME[self.kind_name]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultScript:
+    """Faults in the order of the file. `seed`: of what is drawn message by message."""
+
+    faults: tuple[Injection, ...]
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """A fault with its instants on the run's time line: [begin, end), None for the end of the run."""
+
+    fault: Injection
+    begin_ns: int
+    end_ns: int | None
+
+    def holds(self, time_ns: int) -> bool:
+        """Whether it strikes what happens at `time_ns`."""
+        return self.begin_ns <= time_ns and (self.end_ns is None or time_ns < self.end_ns)

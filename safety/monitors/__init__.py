@@ -1,0 +1,1 @@
+"""Monitors of what sensors and tasks deliver: each small, each with a declared worst time until it notices."""
