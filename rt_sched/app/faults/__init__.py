@@ -1,0 +1,1 @@
+"""Fault scripts: what may be injected, runs with faults, and campaigns of them."""

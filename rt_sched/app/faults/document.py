@@ -1,0 +1,141 @@
+"""What the commands on faults print as JSON, and their exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from rt_sched.app.faults.prepared import Drive
+from rt_sched.faults.declared import declared_worst_ns
+from rt_sched.faults.kinds import KINDS, NOT_PACED
+from rt_sched.faults.outcomes import Outcome, Verdict, tells_of
+from rt_sched.faults.script import FaultScript
+from rt_sched.faults.watching import Finding
+from rt_sched.model import System
+
+RUN_SCHEMA = "rt-sched/faults-run/1"
+LIST_SCHEMA = "rt-sched/faults-list/1"
+CAMPAIGN_SCHEMA = "rt-sched/faults-campaign/1"
+
+_FAILED = frozenset({Verdict.LATE.value, Verdict.SILENT.value})
+
+
+def status_of(verdicts: Collection[str]) -> str:
+    """`silent` where any fault is silent or noticed too late, `unknown` where of any nothing is known, else `ok`."""
+    if _FAILED & set(verdicts):
+        return "silent"
+    return "unknown" if Verdict.UNKNOWN.value in verdicts else "ok"
+
+
+#: Exit codes by status.
+STATUS_CODES = {"ok": 0, "silent": 1, "unknown": 3}
+
+
+def run_document(
+    drive: Drive,
+    script: FaultScript,
+    file: str,
+    found: Sequence[Outcome],
+    findings: Sequence[Finding],
+    run_status: str | None,
+) -> dict[str, Any]:
+    """`run_status`: of the replay; None where the stages did not run."""
+    rows = [_row(one) for one in found]
+    other = [one for one in findings if not any(tells_of(one, outcome.strike) for outcome in found)]
+    return {
+        "schema": RUN_SCHEMA,
+        "status": status_of([row["verdict"] for row in rows]),
+        "system": drive.system.name,
+        "recording": drive.recording.path,
+        "script": file,
+        "seed": script.seed,
+        "clock": "lockstep",
+        "duration_ns": drive.horizon_ns,
+        "run_status": run_status,
+        "faults": rows,
+        "other_findings": [_finding(one) for one in other],
+    }
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    strike, finding, reaction = outcome.strike, outcome.finding, outcome.reaction
+    begin_ns = strike.begin_ns
+    return {
+        "name": strike.fault.name,
+        "kind": strike.fault.kind_name,
+        "target": strike.fault.target,
+        "begin_ns": begin_ns,
+        "end_ns": strike.end_ns,
+        "verdict": outcome.verdict.value,
+        "detected_by": None if finding is None else finding.monitor,
+        "detected_after_ns": None if finding is None else finding.time_ns - begin_ns,
+        "worst_case_ns": outcome.declared_ns,
+        "reason": None if finding is None else finding.reason,
+        "reaction": None
+        if reaction is None
+        else {
+            "after_ns": reaction.since_ns - begin_ns,
+            "state": reaction.state,
+            "selected": reaction.selected,
+            "recovered_after_ns": None if reaction.recovered_ns is None else reaction.recovered_ns - begin_ns,
+        },
+    }
+
+
+def campaign_document(drive: Drive, seed: int, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """`rows`: of all runs, one fault each. Counted by kind, in the order in which kinds are listed."""
+    kinds = [kind.name for kind in KINDS if any(row["kind"] == kind.name for row in rows)]
+    return {
+        "schema": CAMPAIGN_SCHEMA,
+        "status": status_of([row["verdict"] for row in rows]),
+        "system": drive.system.name,
+        "recording": drive.recording.path,
+        "seed": seed,
+        "clock": "lockstep",
+        "kinds": [_counted(name, [row for row in rows if row["kind"] == name]) for name in kinds],
+        "runs": list(rows),
+    }
+
+
+def _counted(kind: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    detected = [row for row in rows if row["detected_after_ns"] is not None]
+    return {
+        "kind": kind,
+        "runs": len(rows),
+        **{verdict.value: sum(row["verdict"] == verdict.value for row in rows) for verdict in Verdict},
+        "detected_after_max_ns": max((row["detected_after_ns"] for row in detected), default=None),
+        "worst_case_max_ns": max((row["worst_case_ns"] or 0 for row in detected), default=None),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "time_ns": finding.time_ns,
+        "monitor": finding.monitor,
+        "what": finding.what,
+        "reason": finding.reason,
+    }
+
+
+def list_document(system: System) -> dict[str, Any]:
+    """Every kind of fault, where it is carried out, and who finds it within what time in this system."""
+    return {
+        "schema": LIST_SCHEMA,
+        "system": system.name,
+        "kinds": [
+            {
+                "kind": kind.name,
+                "strikes": kind.strikes.value,
+                "does": kind.does,
+                "keys": list(kind.keys),
+                "lockstep": kind.lockstep,
+                "lockstep_reason": kind.not_lockstep or None,
+                "paced": False,
+                "paced_reason": NOT_PACED,
+                "monitors": [
+                    {"monitor": name, "worst_case_ns": declared_worst_ns(system, kind, name)} for name in kind.monitors
+                ],
+            }
+            for kind in KINDS
+        ],
+    }

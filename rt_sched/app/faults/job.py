@@ -1,0 +1,167 @@
+"""One run with the faults of a script: monitors and supervision always, stages and arbiter unless left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rt_sched.app.faults.document import campaign_document, run_document
+from rt_sched.app.faults.prepared import Drive, Struck, drive_of
+from rt_sched.app.inputs.shipped import resolve
+from rt_sched.app.replay.job import Progress, ReplayRequest, ReplayResult, run_replay
+from rt_sched.config.problems import unknown
+from rt_sched.errors import ConfigError, Problem
+from rt_sched.faults.draw import drawn_scripts
+from rt_sched.faults.kinds import BY_NAME
+from rt_sched.faults.outcomes import Decisions, outcomes
+from rt_sched.faults.script import FaultScript, Injection
+from rt_sched.faults.script_file import load_script
+from rt_sched.faults.supervision import loss_findings, task_findings
+from rt_sched.faults.watching import Finding, sensor_findings
+from rt_sched.model import Fault
+from sensors.recording import open_recording
+
+
+@dataclass(frozen=True, slots=True)
+class FaultsRequest:
+    """What the user asked for. `stages`: whether the stages run. `output`: of the run folder, None for the default."""
+
+    system: str
+    script: Path
+    log: str = "hazard_short"
+    plan: Path | None = None
+    policy: str | None = None
+    seed: int = 0
+    threads: int | None = None
+    stages: bool = True
+    output: Path | None = None
+    salvage: bool = False
+    command: str = "rt-sched faults run"
+
+
+def run_faults(request: FaultsRequest, progress: Progress) -> dict[str, Any]:
+    """The document of one run. Raises RtSchedError for anything that the user can mend."""
+    with opened(request) as drive:
+        script = load_script(request.script, drive.system)
+        return run_script(request, drive, script, progress, _Unfaulted(request, progress))
+
+
+def run_campaign(
+    request: FaultsRequest, runs: int, seed: int, kinds: Sequence[str], progress: Progress
+) -> dict[str, Any]:
+    """The document of `runs` runs with one drawn fault each; `kinds`: those to draw from, empty for all.
+
+    Raises RtSchedError for anything that the user can mend. Run folders are not kept.
+    """
+    wrong = [name for name in kinds if name not in BY_NAME]
+    if wrong:
+        raise ConfigError([Problem("--kind", 0, 0, name, unknown("kind of fault", name, BY_NAME)) for name in wrong])
+    with opened(request) as drive, TemporaryDirectory(prefix="rt-sched-") as folder:
+        recorded = drive.mapping.sensor_to_topic.keys()
+        try:
+            scripts = drawn_scripts(drive.system, recorded, drive.horizon_ns, runs, seed, kinds)
+        except ValueError as error:
+            raise ConfigError([Problem("--kind", 0, 0, ", ".join(kinds), str(error))]) from None
+        unfaulted = _Unfaulted(request, progress)
+        rows: list[dict[str, Any]] = []
+        for script in scripts:
+            one = replace(request, output=Path(folder) / "run")
+            document = run_script(one, drive, script, progress, unfaulted)
+            rows += [{**row, "drawn": _drawn(script.faults[0])} for row in document["faults"]]
+        return campaign_document(drive, seed, rows)
+
+
+def _drawn(fault: Injection) -> dict[str, Any]:
+    """What was drawn of a fault, with fractions and enumerations as a script writes them."""
+    plain = (Fraction, Enum)
+    return {
+        one.name: str(value.value if isinstance(value, Enum) else value) if isinstance(value, plain) else value
+        for one in fields(fault)
+        if one.name not in ("name", "kind_name", "target", "trigger")
+        and (value := getattr(fault, one.name)) != one.default
+    }
+
+
+class _Unfaulted:
+    """The same run without any fault, made when it is first asked for; its folder is not kept."""
+
+    def __init__(self, request: FaultsRequest, progress: Progress) -> None:
+        self._request, self._progress = request, progress
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """Of the arbiter."""
+        self._progress.step("replaying without faults")
+        with TemporaryDirectory(prefix="rt-sched-") as folder:
+            return run_replay(_replay_request(self._request, (), Path(folder) / "run"), self._progress).decisions
+
+
+@contextmanager
+def opened(request: FaultsRequest) -> Iterator[Drive]:
+    """The drive that a request is about, open as long as it is needed."""
+    recording = open_recording(resolve(request.log), salvage=request.salvage)
+    try:
+        yield drive_of(resolve(request.system), recording, request.plan, request.policy, request.seed)
+    finally:
+        recording.close()
+
+
+def run_script(
+    request: FaultsRequest, drive: Drive, script: FaultScript, progress: Progress, unfaulted: _Unfaulted
+) -> dict[str, Any]:
+    """The document of one script over a drive."""
+    progress.step("striking")
+    file = str(request.script)
+    struck = Struck(drive, script, file)
+    findings = sorted(_findings(struck), key=lambda one: (one.time_ns, one.monitor))
+    replayed = _replayed(request, struck, progress) if request.stages else None
+    decisions = None if replayed is None else [(at_ns - struck.shift_ns, one) for at_ns, one in replayed.decisions]
+    found = outcomes(struck.strikes, findings, decisions, None)
+    if decisions is not None and any(one.finding is None for one in found):
+        found = outcomes(struck.strikes, findings, decisions, unfaulted.decisions)
+    return run_document(drive, script, file, found, findings, None if replayed is None else replayed.summary["status"])
+
+
+def _findings(struck: Struck) -> Iterator[Finding]:
+    """Of every monitor, in the time of the drive without faults."""
+    drive, topics = struck.drive, struck.drive.mapping.sensor_to_topic
+    yield from sensor_findings(drive.system, struck.faulted, topics, list(topics))
+    horizon_ns = drive.horizon_ns + struck.shift_ns
+    for finding in loss_findings(drive.system, struck.timeline.samples, struck.losses, topics, horizon_ns):
+        yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
+    targets = {strike.fault.target for strike in struck.strikes} & set(drive.task_names)
+    if targets:
+        for finding in task_findings(drive.system, struck.schedule(), targets):
+            yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
+
+
+def _replay_request(request: FaultsRequest, faults: tuple[str, ...], output: Path | None) -> ReplayRequest:
+    return ReplayRequest(
+        log=request.log,
+        system=request.system,
+        policy=request.policy,
+        plan=request.plan,
+        seed=request.seed,
+        threads=request.threads,
+        faults=faults,
+        output=output,
+        salvage=request.salvage,
+        command=request.command,
+    )
+
+
+def _replayed(request: FaultsRequest, struck: Struck, progress: Progress) -> ReplayResult:
+    faults = tuple(map(_as_argument, struck.losses))
+    return run_replay(_replay_request(request, faults, request.output), progress, struck)
+
+
+def _as_argument(fault: Fault) -> str:
+    """As `--fault` takes it."""
+    return f"{fault}@{fault.time_ns}ns" + ("" if fault.until_ns is None else f"..{fault.until_ns}ns")

@@ -1,0 +1,149 @@
+"""A system, a recording and a fault script, read and held against each other before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from rt_sched.app.inputs.log_inputs import horizon_of, map_topics
+from rt_sched.app.inputs.plan_files import plan_for
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.config import load_system
+from rt_sched.errors import ConfigError, Problem
+from rt_sched.faults.recording import FaultedRecording
+from rt_sched.faults.schedule import losses, restarts, with_faults
+from rt_sched.faults.script import FaultScript
+from rt_sched.faults.timing import strikes_of
+from rt_sched.lowering import lower
+from rt_sched.lowering.machine_input import MachineInput
+from rt_sched.model import Fault, Plan, System
+from rt_sched.ports import Recording
+from rt_sched.runtime.timeline import Timeline, build_timeline
+from rt_sched.sim import Simulation
+from rt_sched.trace.records import Trace
+from sensors.mapping import TopicMapping
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A recording under a system and a plan, without faults."""
+
+    system: System
+    plan: Plan
+    recording: Recording
+    mapping: TopicMapping
+    timeline: Timeline
+    seed: int
+
+    @property
+    def horizon_ns(self) -> int:
+        """The end of the run."""
+        return horizon_of(self.system, self.timeline)
+
+    @property
+    def task_names(self) -> list[str]:
+        """In the order of the system."""
+        return [task.name for task in self.system.tasks]
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The schedule without faults."""
+        machine = lower(self.system, self.plan, self.timeline.samples, seed=self.seed, horizon_ns=self.horizon_ns)
+        return _run(machine)
+
+    def sample_ns(self, sensor: str, number: int) -> int | None:
+        """When a message of a sensor arrives."""
+        index = [one.name for one in self.system.sensors].index(sensor)
+        samples = self.timeline.samples
+        found = np.flatnonzero((samples.sensor == index) & (samples.number == number))
+        return int(samples.arrival_ns[found[0]]) if len(found) else None
+
+    def job_ns(self, task: str, number: int) -> int | None:
+        """When a job of a task arrives."""
+        jobs = self.trace.jobs
+        found = np.flatnonzero((jobs.task == self.task_names.index(task)) & (jobs.number == number))
+        return int(jobs.arrival_ns[found[0]]) if len(found) else None
+
+
+def drive_of(system: Path, recording: Recording, plan: Path | None, policy: str | None, seed: int) -> Drive:
+    """Raises ConfigError and DataError for everything that is wrong with the files."""
+    loaded = load_system(system, stages=ImportedStages())
+    mapping = map_topics(loaded, recording)
+    timeline = build_timeline(recording, loaded.sensors, mapping.sensor_to_topic)
+    return Drive(loaded, plan_for(loaded, plan, policy)[0], recording, mapping, timeline, seed)
+
+
+class Struck:
+    """A drive with the faults of a script, as `run_replay` takes them. Times are those of the drive without faults."""
+
+    def __init__(self, drive: Drive, script: FaultScript, file: str) -> None:
+        """Raises ConfigError for faults that lockstep does not carry out, that never begin, or that strike nothing."""
+        _refuse(drive, script, file)
+        self.drive = drive
+        self.strikes = strikes_of(script, file, drive.horizon_ns, drive.sample_ns, drive.job_ns)
+        self._seed = script.seed
+        self.faulted = self.recording(drive.recording)
+        topics = drive.mapping.sensor_to_topic
+        self.timeline = build_timeline(self.faulted, drive.system.sensors, topics)
+        #: By how much times of the run with faults are larger: its first message may be another one.
+        self.shift_ns = drive.timeline.origin_ns - self.timeline.origin_ns
+
+    def recording(self, recording: Recording) -> FaultedRecording:
+        """What the sensors send instead."""
+        drive = self.drive
+        origin_ns = drive.timeline.origin_ns
+        topics = drive.mapping.sensor_to_topic
+        return FaultedRecording(recording, drive.system.sensors, topics, self.strikes, origin_ns, self._seed)
+
+    @property
+    def losses(self) -> tuple[Fault, ...]:
+        """Those of the faults that are losses, in the time of the run with faults."""
+        return losses(self.strikes, self.shift_ns)
+
+    def machine(self, machine: MachineInput) -> MachineInput:
+        """The schedule with its faults."""
+        stalls = any(strike.fault.kind_name == "process.stall" for strike in self.strikes)
+        without = self.drive.trace if stalls else None
+        return with_faults(machine, self.strikes, self.drive.task_names, without, self.shift_ns)
+
+    def restarts(self) -> Mapping[int, Sequence[int]]:
+        """By the index of a task, when its process begins anew."""
+        return restarts(self.strikes, self.drive.task_names, self.shift_ns)
+
+    def schedule(self) -> Trace:
+        """What runs when, without any stage."""
+        drive = self.drive
+        machine = lower(
+            drive.system,
+            drive.plan,
+            self.timeline.samples,
+            seed=drive.seed,
+            horizon_ns=drive.horizon_ns + self.shift_ns,
+            faults=self.losses,
+        )
+        return _run(self.machine(machine))
+
+
+def _run(machine: MachineInput) -> Trace:
+    simulation = Simulation(machine)
+    simulation.run()
+    return simulation.trace()
+
+
+def _refuse(drive: Drive, script: FaultScript, file: str) -> None:
+    problems = []
+    sensors = {sensor.name for sensor in drive.system.sensors}
+    for fault in script.faults:
+        place = f"faults.{fault.name}"
+        if not fault.kind.lockstep:
+            reason = f"{fault.kind_name} is not carried out in lockstep: {fault.kind.not_lockstep}"
+            problems.append(Problem(file, 0, 0, place, reason))
+        elif fault.target in sensors and fault.target not in drive.mapping.sensor_to_topic:
+            reason = f"{drive.recording.path} has no message of {fault.target}, so nothing can happen to them"
+            problems.append(Problem(file, 0, 0, place, reason))
+    if problems:
+        raise ConfigError(problems)

@@ -1,0 +1,90 @@
+"""What the commands on faults print for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from rt_sched.app.plain_tables import plain_table, red_above
+from rt_sched.units import NS_PER_S, format_ms
+
+_STYLES = {"detected": "green", "tolerated": "green", "late": "red", "silent": "bold red", "unknown": "yellow"}
+_STATUS = {
+    "ok": ("ok", "bold green", "every fault was detected in time, or changed no command"),
+    "silent": ("silent", "bold red", "a fault was noticed by nobody and changed commands, or was noticed too late"),
+    "unknown": ("unknown", "bold yellow", "a fault was noticed by nobody, and the stages did not run"),
+}
+
+
+def print_list(document: Mapping[str, Any], console: Console) -> None:
+    """Every kind of fault, one a row."""
+    title = f"Faults (worst case of detection in ms, for {document['system']})"
+    table = plain_table(title, ("kind", "strikes", "what happens", "lockstep", "paced", "found by"))
+    for kind in document["kinds"]:
+        monitors = (f"{one['monitor']} {format_ms(one['worst_case_ns'])}" for one in kind["monitors"])
+        lockstep, paced = ("yes" if kind[clock] else "no" for clock in ("lockstep", "paced"))
+        cells = (kind["kind"], kind["strikes"], kind["does"], lockstep, paced, ", ".join(monitors) or "–")
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    for kind in document["kinds"]:
+        if kind["lockstep_reason"]:
+            console.print(Text(f"{kind['kind']}, lockstep: {kind['lockstep_reason']}", style="dim"))
+    console.print(Text(f"paced: {document['kinds'][0]['paced_reason']}", style="dim"))
+
+
+def print_run(document: Mapping[str, Any], console: Console) -> None:
+    """Every fault of a run, one a row."""
+    table = plain_table(
+        "Faults (ms)",
+        ("fault", "kind", "target", "detected by", "verdict", "reaction"),
+        ("at", "detected after", "worst case", "reaction after", "recovered after"),
+    )
+    for row in document["faults"]:
+        reaction = row["reaction"] or {}
+        after, worst = row["detected_after_ns"], row["worst_case_ns"]
+        said = f"{reaction['state']}, {reaction['selected']}" if reaction else "–"
+        table.add_row(
+            *map(Text, (row["name"], row["kind"], row["target"], row["detected_by"] or "–")),
+            Text(row["verdict"], style=_STYLES[row["verdict"]]),
+            Text(said),
+            Text(format_ms(row["begin_ns"])),
+            Text(format_ms(after), style=red_above(after, worst)),
+            Text(format_ms(worst), style="dim"),
+            Text(format_ms(reaction.get("after_ns"))),
+            Text(format_ms(reaction.get("recovered_after_ns"))),
+        )
+    console.print(table)
+    for row in document["faults"]:
+        if row["reason"]:
+            console.print(Text(f"{row['name']}: {row['detected_by']} of {row['target']}: {row['reason']}", style="dim"))
+    for one in document["other_findings"]:
+        at = f"{one['time_ns'] / NS_PER_S:.3f} s"
+        console.print(Text(f"also found at {at}: {one['monitor']} of {one['what']}: {one['reason']}", style="yellow"))
+    _print_status(document, console)
+
+
+def print_campaign(document: Mapping[str, Any], console: Console) -> None:
+    """Counts by kind, then every run that failed."""
+    verdicts = tuple(_STYLES)
+    table = plain_table(
+        "Campaign (ms)", ("kind",), ("runs", *verdicts, "detected after, at most", "worst case, at most")
+    )
+    for kind in document["kinds"]:
+        cells = [Text(str(kind[name]), style=_STYLES[name] if kind[name] else "dim") for name in verdicts]
+        ends = (format_ms(kind["detected_after_max_ns"]), format_ms(kind["worst_case_max_ns"]))
+        table.add_row(Text(kind["kind"]), Text(str(kind["runs"])), *cells, *map(Text, ends))
+    console.print(table)
+    for row in document["runs"]:
+        if row["verdict"] in ("silent", "late"):
+            at = f"{row['begin_ns'] / NS_PER_S:.3f} s"
+            drawn = "".join(f", {key} {value}" for key, value in row["drawn"].items())
+            console.print(Text(f"{row['verdict']}: {row['name']}, {row['kind']} of {row['target']} at {at}{drawn}"))
+    _print_status(document, console)
+
+
+def _print_status(document: Mapping[str, Any], console: Console) -> None:
+    word, style, text = _STATUS[document["status"]]
+    console.print(Text(word, style=style).append(f"  {text}", style="default"))

@@ -1,0 +1,125 @@
+"""The commands that inject faults from scripts, and draw them for campaigns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rt_sched.cli.shared import Json, Salvage, app, command_line, compiling, console, print_json
+
+faults_app = typer.Typer(
+    name="faults",
+    help="Inject faults from a script, and see who notices.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings=app.info.context_settings,
+)
+app.add_typer(faults_app)
+
+System = Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")]
+LogOption = Annotated[
+    str, typer.Option("--log", metavar="LOG", help="A recording, or the short name of a shipped one.")
+]
+Plan = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.yaml", help="A plan, in place of a policy.")]
+Policy = Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")]
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the modelled execution times.")]
+Threads = Annotated[
+    int | None, typer.Option(min=1, max=1024, help="Host threads; changes no result.", show_default="one per core")
+]
+
+
+@faults_app.command("list", short_help="Every kind of fault, and who finds it.")
+def list_kinds(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="Whose times are shown.")] = "quad_orin",
+    as_json: Json = False,
+) -> None:
+    """Every kind of fault that a script may name: where it is carried out, and which monitor finds it how soon."""
+    from rt_sched.app.faults.document import list_document
+    from rt_sched.app.faults.tables import print_list
+    from rt_sched.app.inputs.shipped import resolve
+    from rt_sched.app.inputs.stages import ImportedStages
+    from rt_sched.config import load_system
+
+    document = list_document(load_system(resolve(system), stages=ImportedStages()))
+    if as_json:
+        print_json(document)
+    else:
+        print_list(document, console())
+
+
+@faults_app.command(short_help="A replay with the faults of a script.")
+def run(
+    system: System,
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT", help="The fault script.")],
+    log: LogOption = "hazard_short",
+    plan: Plan = None,
+    policy: Policy = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    stages: Annotated[bool, typer.Option(help="Run the stages, or only monitors and schedule.")] = True,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Run folder.", show_default="runs/LOG, numbered"),
+    ] = None,
+    salvage: Salvage = False,
+    as_json: Json = False,
+) -> None:
+    """Replay a recording with faults: who notices each, and how soon. Exit 0, 1 (silent or late) or 3 (unknown)."""
+    from rt_sched.app.faults import job
+    from rt_sched.app.faults.document import STATUS_CODES
+    from rt_sched.app.faults.tables import print_run
+    from rt_sched.app.terminal import Terminal
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
+
+    terminal = Terminal(quiet=as_json)
+    request = job.FaultsRequest(
+        system, script, log, plan, policy, seed, threads, stages, output, salvage, command_line()
+    )
+    with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
+        document = job.run_faults(request, terminal)
+    terminal.close()
+    if as_json:
+        print_json(document)
+    else:
+        print_run(document, console())
+    raise typer.Exit(STATUS_CODES[document["status"]])
+
+
+@faults_app.command(short_help="Many runs, each with a fault that is drawn.")
+def campaign(
+    system: System,
+    runs: Annotated[int, typer.Option(min=1, max=10**6, help="How many.")] = 20,
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help="Draw from this kind; repeatable.", show_default="all")
+    ] = None,
+    draw: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of what is drawn.")] = 0,
+    log: LogOption = "hazard_short",
+    plan: Plan = None,
+    policy: Policy = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    stages: Annotated[bool, typer.Option(help="Run the stages, or only monitors and schedule.")] = False,
+    salvage: Salvage = False,
+    as_json: Json = False,
+) -> None:
+    """Draw faults, run each by itself, and count verdicts by kind: exit 0, 1 (silent, late) or 3 (unknown)."""
+    from rt_sched.app.faults import job
+    from rt_sched.app.faults.document import STATUS_CODES
+    from rt_sched.app.faults.tables import print_campaign
+    from rt_sched.app.terminal import Terminal
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
+
+    terminal = Terminal(quiet=as_json)
+    request = job.FaultsRequest(
+        system, Path("(drawn)"), log, plan, policy, seed, threads, stages, None, salvage, command_line()
+    )
+    with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
+        document = job.run_campaign(request, runs, draw, tuple(kind or ()), terminal)
+    terminal.close()
+    if as_json:
+        print_json(document)
+    else:
+        print_campaign(document, console())
+    raise typer.Exit(STATUS_CODES[document["status"]])

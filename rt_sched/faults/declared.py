@@ -1,0 +1,34 @@
+"""Within what time each monitor must find a kind of fault, as a system file declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rt_sched.analysis.faults.takeover_detection import detection_of_losses
+from rt_sched.faults.kinds import Kind, Strikes
+from rt_sched.faults.supervision import alive_timeout_ns
+from rt_sched.faults.watching import monitors_of
+from rt_sched.model import Fault, FaultKind, System
+
+
+def declared_worst_ns(system: System, kind: Kind, monitor: str) -> int | None:
+    """The longest over everything in the system that the kind may strike; None where it has nothing to strike."""
+    return max(_declared(system, kind, monitor), default=None)
+
+
+def _declared(system: System, kind: Kind, monitor: str) -> Iterator[int]:
+    if kind.strikes in (Strikes.TASK, Strikes.ARBITER):
+        arbiter = None if system.safety is None else system.safety.arbiter
+        for task in system.tasks:
+            timeout_ns = alive_timeout_ns(system, task)
+            if timeout_ns is not None and (kind.strikes is Strikes.TASK or task.name == arbiter):
+                yield timeout_ns
+    elif kind.strikes in (Strikes.DEVICE, Strikes.LINK):
+        for one in system.devices if kind.strikes is Strikes.DEVICE else system.links:
+            yield detection_of_losses(system, [Fault(FaultKind(kind.strikes.value), one.name, 0)]).value_ns
+    elif kind.strikes is not Strikes.RESOURCE:
+        for sensor in system.sensors:
+            if kind.strikes in (Strikes.SENSOR, sensor.kind.value):
+                if monitor == "silence":
+                    yield detection_of_losses(system, [Fault(FaultKind(sensor.kind.value), sensor.name, 0)]).value_ns
+                yield from (one.worst_case_ns for one in monitors_of(system, sensor) if one.name == monitor)
