@@ -56,12 +56,17 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a schedulability report of a system, with the evidence of runs: exit 0 proven, 1 refuted, 3 not known."""
-    from rt_sched.app.report import files as files
+    from rt_sched.app.report import files
     from rt_sched.app.report.job import ReportRequest, report_document
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     if not runs and system is None:
         raise typer.BadParameter("give run folders, or a system file with --system", param_hint="RUN")
+    for run in runs or ():
+        if run.is_file():
+            raise typer.BadParameter(
+                f"{run} is a file; run folders stand here, a system file with --system", param_hint="RUN"
+            )
     if output.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"{output} does not end in .html", param_hint="--output")
     if output.resolve() in [run.resolve() / "report.html" for run in runs or ()]:

@@ -11,6 +11,8 @@ from itertools import pairwise
 
 #: Passes over all layers; more change little on graphs of this size.
 _SWEEPS = 12
+#: Nodes without an edge stand below all others, at least so many side by side.
+_SIDE_BY_SIDE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,35 @@ class Layout:
 
 
 def layered_layout(nodes: int, edges: Sequence[tuple[int, int]]) -> Layout:
-    """The layout of `nodes` nodes with `edges` (from, to), which may form circles. Deterministic."""
+    """The layout of `nodes` nodes with `edges` (from, to), which may form circles. Deterministic.
+
+    Nodes without an edge to another one fill rows below.
+    """
+    joined = sorted({end for edge in edges if edge[0] != edge[1] for end in edge})
+    alone = sorted(set(range(nodes)) - set(joined))
+    number = {node: position for position, node in enumerate((*joined, *alone))}
+    told = _layered(len(joined), [(number[a], number[b]) for a, b in edges if a != b])
+    layers = max(told.layers, min(len(alone), _SIDE_BY_SIDE), 1)
+    layer = [*told.layer, *(position % layers for position in range(len(alone)))]
+    row = [*told.row, *(told.rows + position // layers for position in range(len(alone)))]
+    between = [place for place, edge in enumerate(edges) if edge[0] != edge[1]]
+    bends = dict(zip(between, told.bends, strict=True))
+    return Layout(
+        layer=tuple(layer[number[node]] for node in range(nodes)),
+        row=tuple(row[number[node]] for node in range(nodes)),
+        bends=tuple(bends.get(place, ()) for place in range(len(edges))),
+        reversed_edges=frozenset(between[place] for place in told.reversed_edges),
+        layers=layers,
+        rows=told.rows + -(-len(alone) // layers),
+    )
+
+
+def _layered(nodes: int, edges: Sequence[tuple[int, int]]) -> Layout:
+    """The layout of nodes each of which has an edge."""
     back = _edges_that_lead_back(nodes, edges)
     forward = [(b, a) if index in back else (a, b) for index, (a, b) in enumerate(edges)]
     layer = _layers(nodes, forward)
-    places: list[list[int]] = [[] for _ in range(max(layer, default=0) + 1)]
+    places: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
     for node in range(nodes):
         places[layer[node]].append(node)
     # A long edge becomes a path of places, one per layer, numbered after the nodes.

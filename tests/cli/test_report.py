@@ -70,6 +70,7 @@ def test_the_exit_code_is_that_of_the_verdict(cli, system):
         (["report"], "give run folders, or a system file"),
         (["report", "-s", "two.yaml", "-o", "two.pdf"], "does not end in .html"),
         (["report", "nowhere"], "is no run folder"),
+        (["report", "two.yaml"], "two.yaml is a file; run folders stand here, a system file with --system"),
         (["report", "nowhere", "-o", "nowhere/report.html"], "is the report of the run itself"),
         (["report", "-s", "two.yaml", "--search", "nothing.json"], "nothing.json: there is no such file"),
         (["report", "-s", "two.yaml", "--recoveries", "two.yaml"], "is not JSON"),

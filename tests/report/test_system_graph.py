@@ -45,6 +45,16 @@ def test_every_layout_is_layered_and_nothing_shares_a_place(graph: tuple[int, li
         assert all(after - before == step for before, after in pairwise(stops))
 
 
+@given(st.integers(0, 90), st.integers(0, 5))
+def test_what_nothing_joins_takes_rows_of_its_own_and_no_tower(alone: int, chain: int) -> None:
+    layout = layered_layout(alone + chain, list(pairwise(range(chain))))
+    joined = chain if chain > 1 else 0
+    assert layout.rows == (joined > 0) + -(-(alone + chain - joined) // layout.layers)
+    assert layout.layers == max(joined, min(6, alone + chain - joined), 1)
+    assert all(row == 0 for row in layout.row[:joined])
+    assert all(row >= (joined > 0) for row in layout.row[joined:])
+
+
 def test_edges_without_circles_are_not_reversed() -> None:
     assert layered_layout(4, [(0, 1), (1, 2), (0, 2), (3, 2)]).reversed_edges == frozenset()
     assert len(layered_layout(3, [(0, 1), (1, 2), (2, 0)]).reversed_edges) == 1
