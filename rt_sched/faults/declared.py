@@ -18,11 +18,12 @@ def declared_worst_ns(system: System, kind: Kind, monitor: str) -> int | None:
 
 def _declared(system: System, kind: Kind, monitor: str) -> Iterator[int]:
     if kind.strikes in (Strikes.TASK, Strikes.ARBITER):
-        arbiter = None if system.safety is None else system.safety.arbiter
         for task in system.tasks:
             timeout_ns = alive_timeout_ns(system, task)
-            if timeout_ns is not None and (kind.strikes is Strikes.TASK or task.name == arbiter):
+            if timeout_ns is not None and (kind.strikes is Strikes.TASK or _is_arbiter(system, task.name)):
                 yield timeout_ns
+    elif kind.strikes is Strikes.DEVICE and monitor == "alive":
+        yield from (alive_timeout_ns(system, task) or 0 for task in system.tasks if _is_arbiter(system, task.name))
     elif kind.strikes in (Strikes.DEVICE, Strikes.LINK):
         for one in system.devices if kind.strikes is Strikes.DEVICE else system.links:
             yield detection_of_losses(system, [Fault(FaultKind(kind.strikes.value), one.name, 0)]).value_ns
@@ -32,3 +33,7 @@ def _declared(system: System, kind: Kind, monitor: str) -> Iterator[int]:
                 if monitor == "silence":
                     yield detection_of_losses(system, [Fault(FaultKind(sensor.kind.value), sensor.name, 0)]).value_ns
                 yield from (one.worst_case_ns for one in monitors_of(system, sensor) if one.name == monitor)
+
+
+def _is_arbiter(system: System, task: str) -> bool:
+    return system.safety is not None and system.safety.arbiter == task

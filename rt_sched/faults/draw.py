@@ -22,28 +22,28 @@ _WIDTHS_DEG = (20, 180)
 
 
 def drawn_scripts(
-    system: System, recorded: Collection[str], horizon_ns: int, runs: int, seed: int, kinds: Sequence[str] = ()
+    system: System, active: Collection[str], horizon_ns: int, runs: int, seed: int, kinds: Sequence[str] = ()
 ) -> list[FaultScript]:
-    """`runs` scripts. `recorded`: sensors that the recording holds. `kinds`: those to draw from; empty: all.
+    """`runs` scripts. `active`: sensors that the recording holds, and tasks that have jobs. `kinds`: empty for all.
 
     Raises ValueError where nothing in the system can be struck by any of them.
     """
     usable = [
         (kind, targets)
         for kind in (KINDS if not kinds else [BY_NAME[name] for name in kinds])
-        if kind.lockstep and (targets := targets_of(system, recorded, kind))
+        if kind.lockstep and (targets := targets_of(system, active, kind))
     ]
     if not usable:
         raise ValueError(f"{system.name} has nothing that any of these kinds of fault could strike")
     return [_drawn(system, usable, horizon_ns, seed, run) for run in range(runs)]
 
 
-def targets_of(system: System, recorded: Collection[str], kind: Kind) -> list[str]:
+def targets_of(system: System, active: Collection[str], kind: Kind) -> list[str]:
     """What a kind of fault can strike in a run."""
     if kind.strikes is Strikes.ARBITER:
         return [] if system.safety is None else [system.safety.arbiter]
     if kind.strikes is Strikes.TASK:
-        return [task.name for task in system.tasks]
+        return [task.name for task in system.tasks if task.name in active]
     if kind.strikes is Strikes.DEVICE:
         return [device.name for device in system.devices]
     if kind.strikes is Strikes.LINK:
@@ -52,7 +52,7 @@ def targets_of(system: System, recorded: Collection[str], kind: Kind) -> list[st
     return [
         sensor.name
         for sensor in system.sensors
-        if sensor.name in recorded
+        if sensor.name in active
         and kind.strikes in (Strikes.SENSOR, sensor.kind.value)
         and not (by_stamp and sensor.arrival_clock is ArrivalClock.CAPTURE)
     ]

@@ -118,7 +118,7 @@ KINDS: tuple[Kind, ...] = (
         ("jobs", "demand"),
         ("demand",),
     ),
-    Kind("device.loss", Strikes.DEVICE, "falls silent, with everything on it", ("heartbeat",), (LASTS,)),
+    Kind("device.loss", Strikes.DEVICE, "falls silent, with everything on it", ("heartbeat", "alive"), (LASTS,)),
     Kind("link.loss", Strikes.LINK, "nothing goes over it", ("heartbeat",), (LASTS,)),
     Kind(
         "clock.step",

@@ -44,7 +44,7 @@ class Reaction:
 class Outcome:
     """Of one fault. `finding`: the first that tells of it. `declared_ns`: within what time that monitor must.
 
-    It is None where the fault strikes only some of the messages: no monitor promises anything about these.
+    It is None where the fault strikes only a part of the messages, or of their bits: no monitor promises to see that.
     """
 
     strike: Strike
@@ -71,7 +71,7 @@ def _outcome(
     finding = min(
         (one for one in findings if tells_of(one, strike)), key=lambda one: (one.time_ns, one.monitor), default=None
     )
-    declared_ns = None if finding is None or strike.fault.share < 1 else finding.worst_case_ns
+    declared_ns = None if finding is None or not strike.fault.strikes_all else finding.worst_case_ns
     reaction = None if decisions is None else _reaction(strike, strikes, decisions)
     if finding is not None:
         late = declared_ns is not None and finding.time_ns - strike.begin_ns > declared_ns

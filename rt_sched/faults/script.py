@@ -69,6 +69,15 @@ class Injection:
         """What is known of its kind."""
         return BY_NAME[self.kind_name]
 
+    @property
+    def strikes_all(self) -> bool:
+        """Whether every message meanwhile is struck in full, so that what monitors promise can be asked of them.
+
+        Flipped bits may leave anything of a message, even all that matters.
+        """
+        flips = self.kind_name == "payload.corrupt" and self.how is Damage.FLIP
+        return self.share == 1 and not flips
+
 
 @dataclass(frozen=True, slots=True)
 class FaultScript:

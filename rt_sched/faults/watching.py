@@ -17,7 +17,7 @@ from rt_sched.ports import RecordedMessage
 from rt_sched.units import NS_PER_MS, NS_PER_S, ceil_int, floor_int
 from safety.monitors.delivery import Delivery, Monitor, Pace
 from safety.monitors.payload import Payload
-from safety.monitors.pictures import Pictures
+from safety.monitors.pictures import Greys, Pictures
 from safety.monitors.rate import Rate
 from safety.monitors.repeats import Frozen
 from safety.monitors.sectors import Sectors
@@ -74,7 +74,8 @@ def monitors_of(system: System, sensor: Sensor) -> list[Monitor]:
         Payload(pace),
     ]
     if sensor.kind is SensorKind.CAMERA:
-        return [*found, Frozen(pace), *(Pictures(name, pace) for name in ("black", "saturated", "blurred"))]
+        greys = Greys()
+        return [*found, Frozen(pace), *(Pictures(name, pace, greys) for name in ("black", "saturated", "blurred"))]
     if sensor.kind is SensorKind.LIDAR:
         return [*found, Frozen(pace), Sectors(pace)]
     repeats = max(ceil_int(IMU_STUCK_NS * sensor.rate_hz / NS_PER_S), 5) + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +24,32 @@ USUAL_OVER, USUAL_LEAST = 30, 5
 CONFIRMED = 2
 
 
-class Pictures:
-    """One kind of useless picture, `CONFIRMED` in a row of which make a finding."""
+class Greys:
+    """The pixels of the picture that was asked for last, so that monitors which share this decode it once."""
 
-    def __init__(self, name: str, pace: Pace) -> None:
+    def __init__(self) -> None:
+        self._image: EncodedImage | None = None
+        self._pixels: npt.NDArray[np.uint8] | None = None
+
+    def of(self, image: EncodedImage) -> npt.NDArray[np.uint8] | None:
+        """uint8[rows, columns], None where the picture cannot be decoded."""
+        import cv2
+
+        if image is not self._image:
+            self._image = image
+            try:
+                self._pixels = grey(image, cv2)
+            except Rejected:
+                self._pixels = None  # for the monitor of payloads
+        return self._pixels
+
+
+class Pictures:
+    """One kind of useless picture, `name`: "black", "saturated" or "blurred"; `CONFIRMED` in a row make a finding."""
+
+    def __init__(self, name: str, pace: Pace, greys: Greys) -> None:
         self.name = name
+        self._greys = greys
         self.worst_case_ns = pace.within_ns(CONFIRMED)
         self._in_a_row = 0
         self._energies: deque[float] = deque(maxlen=USUAL_OVER)
@@ -38,28 +58,25 @@ class Pictures:
         """What is wrong with this picture and the one before it."""
         if not isinstance(delivery.message, EncodedImage):
             return None
-        import cv2
-
-        try:
-            pixels = grey(delivery.message, cv2)
-        except Rejected:
-            return None  # for the monitor of payloads
-        wrong = getattr(self, f"_{self.name}")(pixels, cv2)
+        pixels = self._greys.of(delivery.message)
+        wrong = None if pixels is None else self._wrong(pixels)
         self._in_a_row = self._in_a_row + 1 if wrong else 0
         return str(wrong) if self._in_a_row >= CONFIRMED else None
 
-    def _black(self, pixels: npt.NDArray[np.uint8], _cv2: Any) -> str | None:
-        percent = _percent(pixels <= BLACK)
-        return f"{percent} % of its pixels are black" if percent >= USELESS_PERCENT else None
-
-    def _saturated(self, pixels: npt.NDArray[np.uint8], _cv2: Any) -> str | None:
-        percent = _percent(pixels >= SATURATED)
-        return f"{percent} % of its pixels are saturated" if percent >= USELESS_PERCENT else None
-
-    def _blurred(self, pixels: npt.NDArray[np.uint8], cv2: Any) -> str | None:
-        """Mean squared Laplacian (Pech-Pacheco and others 2000), against that of the pictures before."""
-        if _percent(pixels <= BLACK) >= USELESS_PERCENT or _percent(pixels >= SATURATED) >= USELESS_PERCENT:
+    def _wrong(self, pixels: npt.NDArray[np.uint8]) -> str | None:
+        black, saturated = _percent(pixels <= BLACK), _percent(pixels >= SATURATED)
+        if self.name == "black":
+            return f"{black} % of its pixels are black" if black >= USELESS_PERCENT else None
+        if self.name == "saturated":
+            return f"{saturated} % of its pixels are saturated" if saturated >= USELESS_PERCENT else None
+        if max(black, saturated) >= USELESS_PERCENT:
             return None  # it has no edges, for another reason
+        return self._blurred(pixels)
+
+    def _blurred(self, pixels: npt.NDArray[np.uint8]) -> str | None:
+        """Variance of the Laplacian (Pech-Pacheco and others 2000), against that of the pictures before."""
+        import cv2
+
         energy = float(cv2.Laplacian(pixels, cv2.CV_32F).var())
         usual = float(np.median(self._energies)) if len(self._energies) >= USUAL_LEAST else 0.0
         if energy * BLURRED[1] < usual * BLURRED[0]:

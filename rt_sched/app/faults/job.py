@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from rt_sched.app.faults.all_findings import all_findings
 from rt_sched.app.faults.document import campaign_document, run_document
 from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.app.inputs.shipped import resolve
@@ -23,8 +24,6 @@ from rt_sched.faults.kinds import BY_NAME
 from rt_sched.faults.outcomes import Decisions, outcomes
 from rt_sched.faults.script import FaultScript, Injection
 from rt_sched.faults.script_file import load_script
-from rt_sched.faults.supervision import loss_findings, task_findings
-from rt_sched.faults.watching import Finding, sensor_findings
 from rt_sched.model import Fault
 from sensors.recording import open_recording
 
@@ -50,6 +49,7 @@ def run_faults(request: FaultsRequest, progress: Progress) -> dict[str, Any]:
     """The document of one run. Raises RtSchedError for anything that the user can mend."""
     with opened(request) as drive:
         script = load_script(request.script, drive.system)
+        progress.step("watching")
         return run_script(request, drive, script, progress, _Unfaulted(request, progress))
 
 
@@ -64,15 +64,15 @@ def run_campaign(
     if wrong:
         raise ConfigError([Problem("--kind", 0, 0, name, unknown("kind of fault", name, BY_NAME)) for name in wrong])
     with opened(request) as drive, TemporaryDirectory(prefix="rt-sched-") as folder:
-        recorded = drive.mapping.sensor_to_topic.keys()
         try:
-            scripts = drawn_scripts(drive.system, recorded, drive.horizon_ns, runs, seed, kinds)
+            scripts = drawn_scripts(drive.system, drive.active, drive.horizon_ns, runs, seed, kinds)
         except ValueError as error:
             raise ConfigError([Problem("--kind", 0, 0, ", ".join(kinds), str(error))]) from None
         unfaulted = _Unfaulted(request, progress)
         rows: list[dict[str, Any]] = []
-        for script in scripts:
-            one = replace(request, output=Path(folder) / "run")
+        one = replace(request, output=Path(folder) / "run")
+        for number, script in enumerate(scripts):
+            progress.step(f"run {number + 1} of {runs}: {script.faults[0].kind_name} of {script.faults[0].target}")
             document = run_script(one, drive, script, progress, unfaulted)
             rows += [{**row, "drawn": _drawn(script.faults[0])} for row in document["faults"]]
         return campaign_document(drive, seed, rows)
@@ -117,29 +117,15 @@ def run_script(
     request: FaultsRequest, drive: Drive, script: FaultScript, progress: Progress, unfaulted: _Unfaulted
 ) -> dict[str, Any]:
     """The document of one script over a drive."""
-    progress.step("striking")
     file = str(request.script)
     struck = Struck(drive, script, file)
-    findings = sorted(_findings(struck), key=lambda one: (one.time_ns, one.monitor))
+    findings = sorted(all_findings(struck), key=lambda one: (one.time_ns, one.monitor))
     replayed = _replayed(request, struck, progress) if request.stages else None
     decisions = None if replayed is None else [(at_ns - struck.shift_ns, one) for at_ns, one in replayed.decisions]
     found = outcomes(struck.strikes, findings, decisions, None)
     if decisions is not None and any(one.finding is None for one in found):
         found = outcomes(struck.strikes, findings, decisions, unfaulted.decisions)
     return run_document(drive, script, file, found, findings, None if replayed is None else replayed.summary["status"])
-
-
-def _findings(struck: Struck) -> Iterator[Finding]:
-    """Of every monitor, in the time of the drive without faults."""
-    drive, topics = struck.drive, struck.drive.mapping.sensor_to_topic
-    yield from sensor_findings(drive.system, struck.faulted, topics, list(topics))
-    horizon_ns = drive.horizon_ns + struck.shift_ns
-    for finding in loss_findings(drive.system, struck.timeline.samples, struck.losses, topics, horizon_ns):
-        yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
-    targets = {strike.fault.target for strike in struck.strikes} & set(drive.task_names)
-    if targets:
-        for finding in task_findings(drive.system, struck.schedule(), targets):
-            yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
 
 
 def _replay_request(request: FaultsRequest, faults: tuple[str, ...], output: Path | None) -> ReplayRequest:

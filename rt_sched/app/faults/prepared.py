@@ -55,6 +55,12 @@ class Drive:
         machine = lower(self.system, self.plan, self.timeline.samples, seed=self.seed, horizon_ns=self.horizon_ns)
         return _run(machine)
 
+    @cached_property
+    def active(self) -> frozenset[str]:
+        """Sensors that the recording holds, and tasks that have jobs."""
+        tasks = (self.task_names[index] for index in np.unique(self.trace.jobs.task))
+        return frozenset(self.mapping.sensor_to_topic).union(tasks)
+
     def sample_ns(self, sensor: str, number: int) -> int | None:
         """When a message of a sensor arrives."""
         index = [one.name for one in self.system.sensors].index(sensor)
@@ -136,7 +142,7 @@ def _run(machine: MachineInput) -> Trace:
 
 def _refuse(drive: Drive, script: FaultScript, file: str) -> None:
     problems = []
-    sensors = {sensor.name for sensor in drive.system.sensors}
+    sensors, tasks = {sensor.name for sensor in drive.system.sensors}, set(drive.task_names)
     for fault in script.faults:
         place = f"faults.{fault.name}"
         if not fault.kind.lockstep:
@@ -145,5 +151,9 @@ def _refuse(drive: Drive, script: FaultScript, file: str) -> None:
         elif fault.target in sensors and fault.target not in drive.mapping.sensor_to_topic:
             reason = f"{drive.recording.path} has no message of {fault.target}, so nothing can happen to them"
             problems.append(Problem(file, 0, 0, place, reason))
+        elif fault.target in tasks and fault.target not in drive.active:
+            problems.append(
+                Problem(file, 0, 0, place, f"{fault.target} has no job in this run, so nothing can stop it")
+            )
     if problems:
         raise ConfigError(problems)

@@ -1,0 +1,38 @@
+"""What every monitor and every supervision finds in a run with faults, in the time of the drive without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rt_sched.app.faults.prepared import Struck
+from rt_sched.faults.supervision import loss_findings, task_findings
+from rt_sched.faults.watching import Finding, sensor_findings
+from rt_sched.model import FaultKind
+from rt_sched.runtime.signs_of_life import watching_device
+
+
+def all_findings(struck: Struck) -> Iterator[Finding]:
+    """In no particular order."""
+    drive, topics = struck.drive, struck.drive.mapping.sensor_to_topic
+    yield from sensor_findings(drive.system, struck.faulted, topics, list(topics))
+    horizon_ns = drive.horizon_ns + struck.shift_ns
+    for finding in loss_findings(drive.system, struck.timeline.samples, struck.losses, topics, horizon_ns):
+        yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
+    targets = {strike.fault.target for strike in struck.strikes} & set(drive.task_names)
+    unwatched = _unwatched_device(struck)
+    arbiter = drive.system.safety.arbiter if unwatched and drive.system.safety else ""
+    if targets or arbiter:
+        for finding in task_findings(drive.system, struck.schedule(), {*targets, arbiter}):
+            there = replace(finding, time_ns=finding.time_ns - struck.shift_ns)
+            if finding.what in targets:
+                yield there
+            if finding.what == arbiter and unwatched:
+                yield replace(there, what=unwatched)
+
+
+def _unwatched_device(struck: Struck) -> str | None:
+    """The arbiter's device, where it is lost: it watches all others, and who gets its commands watches it."""
+    watching = watching_device(struck.drive.system)
+    lost = {fault.target for fault in struck.losses if fault.kind is FaultKind.DEVICE}
+    return watching if watching in lost else None
