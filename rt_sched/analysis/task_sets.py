@@ -100,6 +100,7 @@ def _witnesses(task_set: TaskSet, load: ProcessorLoad, bounds: Mapping[int, Task
     """The first miss of every task that may miss, in runs that bring its worst case about."""
     wanted = [i for i, one in bounds.items() if one.bound is None or one.bound.value_ns > one.task.deadline_ns]
     found: dict[int, Witness] = {}
+    wanted.sort(key=lambda index: task_set.tasks[index].name)
     for how, given in _runs(task_set, load, bounds, wanted, found):
         for index, witness in first_misses(how, given, wanted).items():
             found.setdefault(index, witness)

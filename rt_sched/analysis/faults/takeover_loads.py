@@ -80,6 +80,20 @@ class TakeoverLoads:
         added = {index: 0 for index, one in presence.items() if one is Presence.ADDED}
         return Transition(old, load, load, presence, added)
 
+    def across_both(
+        self, mode: ModeLoad, first: model.Takeover, second: model.Takeover, together: model.Takeover
+    ) -> Transition:
+        """The change from one takeover to the next. `together`: all that runs meanwhile; nothing counts as lost."""
+        old, _ = self.after(mode, first)
+        load = with_additional_arrivals(self._changed(mode, together), second, first)
+        pairs = zip(with_moves(mode.plan, first).placements, with_moves(mode.plan, second).placements, strict=True)
+        presence = {
+            index: Presence.KEPT if before == after else Presence.ADDED
+            for index, (before, after) in enumerate(pairs)
+            if load.active[index]
+        }
+        return Transition(old, load, load, presence, {i: 0 for i, one in presence.items() if one is Presence.ADDED})
+
     def _once_alive(self, mode: ModeLoad, takeover: model.Takeover) -> ModeLoad:
         """The mode under a takeover with what has a job, but only of a kept message: it is in the way once."""
         changed = self._changed(mode, takeover)
@@ -143,15 +157,15 @@ def with_moves(plan: model.Plan, takeover: model.Takeover) -> model.Plan:
     return replace(plan, placements=tuple(places.get(one.task, one) for one in plan.placements))
 
 
-def with_additional_arrivals(mode: ModeLoad, takeover: model.Takeover) -> ModeLoad:
-    """The mode in which every task of `redone` and `at_once` may arrive once more, at any time.
+def with_additional_arrivals(mode: ModeLoad, *takeovers: model.Takeover) -> ModeLoad:
+    """The mode in which every task of `redone` and `at_once` may arrive once more for each takeover, at any time.
 
-    Each such arrival is the only message of a further sensor. A timed task is then activated by that one and by one
+    Each such arrival is the only message of a further sensor. A timed task is then activated by those and by one
     that stands for its cycle.
     """
     index_of = {row.name: index for index, row in enumerate(mode.setup.tasks) if mode.active[index]}
-    redone = [index_of[name] for name in takeover.redone if name in index_of]
-    at_once = [index_of[name] for name, _ in takeover.at_once if name in index_of]
+    redone = [index_of[name] for one in takeovers for name in one.redone if name in index_of]
+    at_once = [index_of[name] for one in takeovers for name, _ in one.at_once if name in index_of]
     # A kept message may find other partners than its own, so every message may be the last of a pair.
     edges = [
         replace(edge, role=Role.EACH) if edge.role is Role.PAIRED and edge.target in redone else edge
@@ -161,16 +175,18 @@ def with_additional_arrivals(mode: ModeLoad, takeover: model.Takeover) -> ModeLo
     names = mode.setup.sensors
 
     def activate(index: int, what: str, distance_ns: int) -> None:
+        what += ", again" * sum(one.name.partition(", again")[0] == what for one in sensors)
         sensors.append(model.Sensor(what, model.SensorKind.CAMERA, Fraction(NS_PER_S, distance_ns), (), ()))
         place = len(names) + len(sensors) - 1
         edges.append(EdgeRow(index, what, EdgeKind.QUEUE, Role.EACH, sensor=place))
 
     for index in redone:
         activate(index, f"kept message of {mode.setup.tasks[index].name}", ONCE_NS)
-    for index in at_once:
+    for index in dict.fromkeys(at_once):
         row = mode.setup.tasks[index]
         activate(index, f"cycle of {row.name}", row.separation_ns or 1)
-        activate(index, f"additional arrival of {row.name}", ONCE_NS)
+    for index in at_once:
+        activate(index, f"additional arrival of {mode.setup.tasks[index].name}", ONCE_NS)
     rows = {index: replace(mode.setup.tasks[index], rate_hz=None) for index in at_once}
     setup = replace(
         mode.setup,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rt_sched import model
 from rt_sched.analysis.chains.bounds import chain_results
@@ -14,6 +14,7 @@ from rt_sched.analysis.faults.takeover_crossing import Crossing
 from rt_sched.analysis.faults.takeover_detection import decision_ns, detection_of_losses
 from rt_sched.analysis.faults.takeover_loads import TakeoverLoads, faults_of
 from rt_sched.analysis.faults.takeover_recovery import Recoveries, Recovery
+from rt_sched.analysis.faults.takeover_steps import joined, new_losses, refuse_faster
 from rt_sched.analysis.faults.transitions.loads import Presence, Transition
 from rt_sched.analysis.faults.transitions.methods import split_methods
 from rt_sched.analysis.loads.resolve import ModeLoad
@@ -92,10 +93,48 @@ class Takeovers:
         steady = mode_bounds(after, self._methods, self._known)
         return Crossing(takeover, after, change.load, lost_before, lost_after, steady, self._across(mode, change))
 
-    def judge(self, mode: str, takeover: model.Takeover, crossing: Crossing | None = None) -> TakeoverResult:
-        """The verdict on a takeover in a mode. Raises as `crossing` does."""
+    def crossing_on(self, mode: str, first: model.Takeover, second: model.Takeover) -> Crossing:
+        """All bounds around a takeover that follows on `first`, which is in force. Raises as `crossing` does."""
+        nominal, before = self._modes[mode], self.crossing(mode, first)
+        together = joined(nominal, first, second)
+        change = self._loads.across_both(nominal, first, second, together)
+        after, lost_after = self._loads.after(nominal, second)
+        _, cut_at_home = self._loads.before(nominal, second)
+        _, cut_where_put = self._loads.after(nominal, replace(first, losses=second.losses))
+        bounds = mode_bounds(change.load, self._methods, self._known)
+        moved = frozenset(one.task for one in (*first.moves, *second.moves))
+        names = {index: after.setup.tasks[index].name for index in change.presence if after.active[index]}
+        refuse_faster(names, moved, self._bounds[mode], bounds)
+        refuse_faster(names, moved, before.bounds, bounds)
+        bounds = {
+            index: _larger(one, before.bounds.get(index)) if change.presence[index] is Presence.KEPT else one
+            for index, one in bounds.items()
+        }
+        lost_before = replace(cut_at_home, dead=cut_at_home.dead | cut_where_put.dead)
+        steady = mode_bounds(after, self._methods, self._known)
+        return Crossing(second, after, change.load, lost_before, lost_after, steady, bounds)
+
+    def judge_on(self, mode: str, first: model.Takeover, second: model.Takeover) -> TakeoverResult:
+        """The verdict on a takeover that follows on `first` when more is lost. Raises as `crossing` does.
+
+        Its times count from the further loss on.
+        """
+        more = new_losses(self._system, first, second)
+        return self.judge(mode, second, self.crossing_on(mode, first, second), more)
+
+    def judge(
+        self,
+        mode: str,
+        takeover: model.Takeover,
+        crossing: Crossing | None = None,
+        noticed: tuple[str, ...] | None = None,
+    ) -> TakeoverResult:
+        """The verdict on a takeover in a mode. `noticed`: of its losses those that lead to it, by default all.
+
+        Raises as `crossing` does.
+        """
         one = crossing or self.crossing(mode, takeover)
-        faults = faults_of(takeover.losses)
+        faults = faults_of(takeover.losses if noticed is None else noticed)
         tasks = tuple(self._task(mode, one, index) for index in sorted(one.steady))
         chains = self._chains(one, one.steady)
         detection, decided_ns = detection_of_losses(self._system, faults), decision_ns(self._system)

@@ -77,7 +77,7 @@ def _blocker(load: ProcessorLoad, task: LoadTask, deadline_ns: int | None) -> Lo
         and other.region_ns > 1
         and (other.level > task.level if deadline_ns is None else other.deadline_ns > deadline_ns)
     ]
-    return max(worse, key=lambda other: other.region_ns, default=None)
+    return max(worse, key=lambda other: (other.region_ns, other.name), default=None)
 
 
 def _region_start_ns(row: TaskRow, load: ProcessorLoad) -> int:

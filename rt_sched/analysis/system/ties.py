@@ -10,8 +10,8 @@ _MOST_NAMES = 3
 
 
 def ties(load: ProcessorLoad, task: LoadTask) -> bool:
-    """Whether the order of equal levels or deadlines may decide how long `task` waits."""
-    if load.policy is Policy.EDF:
+    """Whether the order of equal levels, deadlines or releases may decide how long `task` waits."""
+    if load.policy in (Policy.EDF, Policy.FIFO):
         return len(load.tasks) > 1
     return bool(_same_level(load, task))
 

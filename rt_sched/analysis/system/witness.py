@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import fsum
 
 import numpy as np
 
@@ -16,15 +17,15 @@ from rt_sched.analysis.result import Witness
 from rt_sched.analysis.system.critical_runs import critical_run, latest_run
 from rt_sched.analysis.system.engine import TaskBound
 from rt_sched.analysis.system.ties import ties
-from rt_sched.lowering import lower
+from rt_sched.analysis.system.tried_runs import drawn_by_name, worst_case_run
 from rt_sched.lowering.machine_input import MachineInput
-from rt_sched.lowering.nominal_samples import nominal_samples
-from rt_sched.lowering.task_rows import Execution
 from rt_sched.sim import Simulation
 from rt_sched.trace.weakly_hard import measure_weakly_hard
 
 #: Longest run that is tried, in periods of the slowest task, and in jobs.
 _PERIODS, _MOST_JOBS = 20, 200_000
+#: Policies under which all that can delay a job may be released together with it.
+_TRIED = (model.Policy.FIXED_PRIORITY, model.Policy.EDF, model.Policy.FIFO)
 #: Most tasks for which a run of their own is tried, and jobs in each such run.
 _MOST_RUNS, _RUN_JOBS = 64, 50_000
 
@@ -34,8 +35,9 @@ def find_witnesses(mode: ModeLoad, bounds: Mapping[int, TaskBound], open_tasks: 
     witnesses: dict[int, Witness] = {}
     if not open_tasks:
         return witnesses
-    for how, given in _runs(mode, bounds, open_tasks, witnesses):
-        for index, witness in first_misses(how, given, open_tasks).items():
+    named = sorted(open_tasks, key=lambda index: mode.system.tasks[index].name)
+    for how, given in _runs(mode, bounds, named, witnesses):
+        for index, witness in first_misses(how, given, named).items():
             witnesses.setdefault(index, witness)
         if len(witnesses) == len(open_tasks):
             break
@@ -47,7 +49,7 @@ def _runs(
 ) -> Iterator[tuple[str, MachineInput]]:
     """The nominal run, then one for every task that has not missed yet."""
     slowest_ns = max((task.separation_ns for task in mode.system.tasks), default=1)
-    rate = sum(1 / task.separation_ns for task in mode.system.tasks)
+    rate = fsum(1 / task.separation_ns for task in mode.system.tasks)
     place = {task.index: load for load in mode.loads for task in load.tasks}
     longest_ns = max([_PERIODS * slowest_ns, *(_repeats_ns(place[i]) for i in open_tasks if _is_followed(bounds[i]))])
     longest_ns = max([longest_ns, *(shown_by_ns(bounds[i].task, bounds[i].bound) for i in open_tasks)])
@@ -61,7 +63,7 @@ def _runs(
     free = [isinstance(task.activation, model.Sporadic) for task in mode.system.tasks]
     for index in open_tasks[:_MOST_RUNS]:
         load, one = place[index], bounds[index]
-        if index in found or load.policy not in (model.Policy.FIXED_PRIORITY, model.Policy.EDF):
+        if index in found or load.policy not in _TRIED:
             continue
         reach_ns = 0 if one.bound is None else 4 * one.bound.value_ns + 4 * (one.bound.window_ns or 0)
         longest_ns = max(reach_ns, _PERIODS * slowest_ns) + one.task.deadline_ns
@@ -88,19 +90,16 @@ def _nominal(mode: ModeLoad, horizon_ns: int) -> MachineInput:
     """All jobs need their worst case; a mode that is not the first is entered at the begin."""
     modes = mode.system.modes
     later = bool(modes) and mode.name != modes[0].name
-    return lower(
-        mode.system,
-        mode.plan,
-        nominal_samples(mode.system, horizon_ns),
-        horizon_ns=horizon_ns,
-        execution=Execution.WCET,
-        mode_changes=(model.ModeChange(0, mode.name),) if later else (),
-    )
+    entered = (model.ModeChange(0, mode.name),) if later else ()
+    return worst_case_run(mode.system, mode.plan, horizon_ns, mode_changes=entered)
 
 
 def first_misses(how: str, given: MachineInput, tasks: Sequence[int]) -> dict[int, Witness]:
-    """The first miss of each of these tasks in a run; of one with a weakly-hard deadline, the first that breaks it."""
-    simulation = Simulation(given)
+    """The first miss of each of these tasks in a run; of one with a weakly-hard deadline, the first that breaks it.
+
+    What the run draws goes by names.
+    """
+    simulation = Simulation(drawn_by_name(given))
     simulation.run()
     trace = simulation.trace()
     jobs = trace.jobs
