@@ -80,15 +80,25 @@ def test_additional_arrivals_break_no_assumption(system, plan):
     assert bounds.exceeded == []
 
 
-def test_a_takeover_on_another_is_reported_without_a_bound(system, plan):
+def test_a_takeover_on_another_has_a_bound_too(system, plan):
     faults = [Fault(FaultKind.CAMERA, "front", 400 * MS), Fault(FaultKind.DEVICE, "a", 700 * MS)]
     _, detection, (first, second) = run(system, plan, *faults)
-    assert (first.analysed, second.analysed, second.bound_ns) == (True, False, None)
+    assert (first.analysed, second.analysed, second.reason) == (True, True, "")
     rows = fault_outcomes(system, faults, CAMERAS, [], detection, (first, second))
     assert rows[1]["takeover"]["losses"] == ["camera:front", "device:a"]
-    assert "another takeover was in force" in rows[1]["takeover"]["reason"]
-    (note,) = takeover_notes(detection, (first, second))
-    assert note.endswith("for camera:front, device:a has no bounds: another takeover was in force")
+    assert second.recovered_ns is not None
+    assert second.recovered_ns - 700 * MS <= rows[1]["recovery_bound_ns"]
+    assert takeover_notes(detection, (first, second)) == []
+
+
+def test_a_takeover_on_another_that_returns_is_reported_without_a_bound(system, plan):
+    faults = [Fault(FaultKind.DEVICE, "a", 300 * MS), Fault(FaultKind.CAMERA, "rear", 310 * MS, 400 * MS)]
+    _, detection, runs = run(system, plan, *faults)
+    last = runs[-1]
+    assert last.decision.losses == ("device:a",)
+    assert (last.analysed, last.bound_ns) == (False, None)
+    note = takeover_notes(detection, runs)[-1]
+    assert "another takeover was in force: camera:rear came back while something else was lost" in note
 
 
 def test_rows_say_who_noticed_when_it_switched_recovered_and_returned(system, plan):

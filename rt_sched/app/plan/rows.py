@@ -137,6 +137,15 @@ def failover_row(failover: FailoverPlan) -> Row:
                 "recovered_ns": _recovered_ns(one),
                 "reason": one.reason or None,
                 "unmoved": [{"task": task, "reason": reason} for task, reason in one.unmoved],
+                "on_another": [
+                    {
+                        "in_force": list(step.in_force),
+                        "verdict": step.verdict.value,
+                        "recovered_ns": step.recovered_ns,
+                        "reason": step.reason or None,
+                    }
+                    for step in failover.steps.get(one.losses, ())
+                ],
             }
             for one in failover.outcomes
         ],

@@ -150,6 +150,25 @@ def _print_failover(failover: Row, console: Console) -> None:
             Text(one["reason"] or ""),
         )
     console.print(table)
+    _print_steps(failover["takeovers"], console)
+
+
+def _print_steps(takeovers: list[Row], console: Console) -> None:
+    """What follows on another takeover, when only a part of the losses was known before."""
+    columns = ("lost before", "lost then", "verdict", "recovered ms", "reason")
+    table = plain_table("Takeovers on another one", columns)
+    for one in takeovers:
+        for step in one["on_another"]:
+            more = [name for name in one["losses"] if name not in step["in_force"]]
+            table.add_row(
+                Text(", ".join(step["in_force"])),
+                Text(", ".join(more)),
+                Text(step["verdict"], style=_STYLES[step["verdict"]]),
+                format_ms(step["recovered_ns"]),
+                Text(step["reason"] or "all limits are kept, however soon it follows"),
+            )
+    if table.rows:
+        console.print(table)
 
 
 def _print_verdict(document: Row, console: Console) -> None:

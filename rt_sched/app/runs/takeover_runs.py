@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rt_sched.analysis.faults.takeover_steps import changes_schedule
 from rt_sched.model import Fault, Plan, System, Takeover
 from rt_sched.runtime.detection import Decision, Detection
 from rt_sched.runtime.recovery import published_rows, recovered_ns
@@ -39,9 +40,9 @@ class PathRun:
 class TakeoverRun:
     """A takeover that came into force. `paths`: what it restores. `noticed_bound_ns`: from the loss to the switch.
 
-    `analysed`: whether the analysis covers it, which is about one that follows the nominal placement; `reason`: why
-    not. `alone_until_ns`: when something else is lost, which the analysis knows nothing of, or the takeover ends.
-    `exceeded`: responses, and times of chains, over their bounds under it.
+    `analysed`: whether the analysis covers it, which is about one that follows the nominal placement, or another that
+    did; `reason`: why not. `alone_until_ns`: when something else is lost, which the analysis knows nothing of, or the
+    takeover ends. `exceeded`: responses, and times of chains, over their bounds under it.
     """
 
     decision: Decision
@@ -99,7 +100,7 @@ def takeover_runs(
     runs = []
     for decision, takeover, switch_ns in made:
         until_ns = min((at_ns for at_ns in changes_ns if at_ns > switch_ns), default=trace.horizon_ns + 1)
-        found = judged.result(takeover)
+        found = judged.result(takeover, in_force_before(decision))
         if isinstance(found, str):
             runs.append(TakeoverRun(decision, (), None, False, found))
             continue
@@ -116,7 +117,7 @@ def takeover_runs(
             if one.origin not in missing
         )
         alone_ns = min(until_ns, _alone_until_ns(decision, faults, switch_ns))
-        reason = _not_covered(system, trace, decision, alone_ns)
+        reason = _not_covered(system, trace, decision, alone_ns) or _third(decision, detection.decisions)
         exceeded = () if reason else _exceeded(trace, found, switch_ns, until_ns, alone_ns, useful)
         noticed_ns = found.detection.value_ns + found.decision_ns
         runs.append(TakeoverRun(decision, paths, noticed_ns, not reason, reason, alone_ns, exceeded))
@@ -138,17 +139,26 @@ def _alone_until_ns(decision: Decision, faults: Sequence[Fault], switch_ns: int)
 def _not_covered(system: System, trace: Trace, decision: Decision, alone_ns: int) -> str:
     if alone_ns <= (decision.in_force_ns or 0):
         return "something else was lost as well"
-    if decision.before is not None and not _only_weighs(decision.before):
-        return "another takeover was in force"
     if trace.setup is not None and (trace.setup.mode_changes and len(system.modes) > 1):
         return "the mode changed during the run"
     return ""
 
 
-def _only_weighs(takeover: Takeover) -> bool:
-    """Whether a takeover leaves the schedule as it is."""
-    changes = (takeover.moves, takeover.dropped, takeover.redone, takeover.at_once, takeover.variants)
-    return not any(changes)
+def _third(decision: Decision, decisions: Sequence[Decision]) -> str:
+    """Why a takeover that follows on another is not covered: that one had followed on a third."""
+    before = in_force_before(decision)
+    if before is None:
+        return ""
+    earlier = [one for one in decisions if one.noticed_ns < decision.noticed_ns and one.in_force_ns is not None]
+    if earlier and in_force_before(earlier[-1]) is None:
+        return ""
+    return "another takeover was in force: it had followed on a third one"
+
+
+def in_force_before(decision: Decision) -> Takeover | None:
+    """The takeover that a decision changes; None where only the nominal placement was in force, with other weights."""
+    before = decision.before
+    return before if before is not None and changes_schedule(before) else None
 
 
 class Judged:
@@ -171,18 +181,23 @@ class Judged:
         }
         self.mode = mode.name
         self.judge = Takeovers(system, {mode.name: mode}, {mode.name: bounds}, in_time, METHODS, known)
-        self._found: dict[tuple[str, ...], TakeoverResult | str] = {}
+        self._found: dict[tuple[tuple[str, ...], ...], TakeoverResult | str] = {}
 
-    def result(self, takeover: Takeover) -> TakeoverResult | str:
-        """What the analysis says of a takeover, or why it says nothing."""
+    def result(self, takeover: Takeover, before: Takeover | None = None) -> TakeoverResult | str:
+        """What the analysis says of a takeover, or why it says nothing. `before`: the one that it follows on."""
         from rt_sched.errors import AnalysisNotApplicable
 
-        if takeover.losses not in self._found:
+        key = (takeover.losses, () if before is None else before.losses)
+        if key not in self._found:
             try:
-                self._found[takeover.losses] = self.judge.judge(self.mode, takeover)
+                if before is None:
+                    self._found[key] = self.judge.judge(self.mode, takeover)
+                else:
+                    self._found[key] = self.judge.judge_on(self.mode, before, takeover)
             except AnalysisNotApplicable as refusal:
-                self._found[takeover.losses] = str(refusal)
-        return self._found[takeover.losses]
+                told = "another takeover was in force: " if before is not None else ""
+                self._found[key] = f"{told}{refusal}"
+        return self._found[key]
 
 
 def _exceeded(

@@ -23,6 +23,7 @@ class Choices:
     `barred`: (task, processor) that proved too much. `dropped`: tasks that stop. `variants`: tasks in a cheaper
     variant, by its name. `not_again`: heads that do not process a kept message, timed tasks without an additional
     arrival. `left`: lost tasks that are given up, with the reason. `first`: tasks that choose before all others.
+    `preferred`: processors that tasks try first, where takeovers for a part of the losses put them.
     """
 
     barred: set[tuple[str, int]] = field(default_factory=set)
@@ -31,6 +32,7 @@ class Choices:
     not_again: set[str] = field(default_factory=set)
     left: dict[str, str] = field(default_factory=dict)
     first: list[str] = field(default_factory=list)
+    preferred: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,13 @@ class _Run:
         self.unplaced[task] = "; ".join(reasons) or "no device is left"
 
     def _devices(self, task: str) -> list[str]:
-        """Devices in the order in which they are tried: the owner of its sensor; else where its neighbours are."""
+        """Devices in the order in which they are tried: the preferred one before all others, if it is one of them."""
+        wanted = self._choices.preferred.get(task)
+        there = None if wanted is None else self._ground.device_of(wanted)
+        return sorted(self._usual_devices(task), key=lambda device: device != there)
+
+    def _usual_devices(self, task: str) -> list[str]:
+        """The owner of its sensor; else where its neighbours are."""
         sensors = [s for s in self._ground.activating(task) if s not in self._ground.tasks]
         owned = next((self._owner[sensor] for sensor in sensors if sensor in self._owner), None)
         if owned is not None:
@@ -186,7 +194,8 @@ class _Run:
         if not processors:
             return f"{device} has no element that it may run on"
         reason = f"{device} proved too full"
-        for processor in sorted(processors, key=lambda number: (self._load(number), number)):
+        wanted = self._choices.preferred.get(task)
+        for processor in sorted(processors, key=lambda number: (number != wanted, self._load(number), number)):
             if (task, processor) in self._choices.barred:
                 continue
             level = self._ground.levels.standby(self._ground.index_of[task], processor)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.result import Verdict, worst_verdict
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.lowering import check_plan
-from rt_sched.model import Plan, System
+from rt_sched.model import Plan, System, Takeover
 from rt_sched.planner.failover.ground import Ground
 from rt_sched.planner.failover.levels import closed_up
 from rt_sched.planner.failover.losses import Losses, checked, single_losses
 from rt_sched.planner.failover.memory import Memory
 from rt_sched.planner.failover.search import Outcome, Search
+from rt_sched.planner.failover.steps import Step, steps_to, with_longer_waits
 from rt_sched.planner.placing.stopping import Stop
 
 
@@ -22,11 +23,13 @@ from rt_sched.planner.placing.stopping import Stop
 class FailoverPlan:
     """`plan`: with the takeovers that were found, and room between its levels where standbys come.
 
-    `outcomes`: what was found for each set of losses, in the order asked for.
+    `outcomes`: what was found for each set of losses, in the order asked for. `steps`: by losses, what is known of the
+    takeover when it follows on another one, which answers a part of them.
     """
 
     plan: Plan
     outcomes: tuple[Outcome, ...]
+    steps: Mapping[Losses, tuple[Step, ...]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -58,14 +61,15 @@ def failover_plan(
     )
     ground = Ground(system, plan, methods)
     memory = Memory(system, plan)
-    outcomes = []
+    outcomes: list[Outcome] = []
     for number, one in enumerate(wanted):
         if progress is not None:
             progress(number, len(wanted))
         if stop is not None and stop.asked:
             outcomes.append(Outcome(one, None, (), (), "not looked at: the search was interrupted"))
             continue
-        outcome = Search(ground, one, memory).run()
+        table = {found.losses: found.takeover for found in outcomes if found.takeover is not None}
+        outcome = with_longer_waits(ground, Search(ground, one, memory, _places_in(table, one)).run(), table)
         for move in () if outcome.takeover is None else outcome.takeover.moves:
             memory.keep(move.task, ground.device_of(move.processor))
         outcomes.append(outcome)
@@ -74,7 +78,13 @@ def failover_plan(
     found = [one.takeover for one in outcomes if one.takeover is not None]
     closed = closed_up(ground.plan, found)
     by_losses = {one.losses: one for one in closed.takeovers}
-    return FailoverPlan(closed, tuple(replace(one, takeover=by_losses.get(one.losses)) for one in outcomes))
+    steps = {one.losses: steps_to(ground, one, {other.losses: other for other in found}) for one in found}
+    return FailoverPlan(closed, tuple(replace(one, takeover=by_losses.get(one.losses)) for one in outcomes), steps)
+
+
+def _places_in(table: Mapping[Losses, Takeover], losses: Losses) -> dict[str, int]:
+    """Where takeovers for a part of some losses put tasks."""
+    return {move.task: move.processor for part, one in table.items() if set(part) < set(losses) for move in one.moves}
 
 
 def plan_takeovers(system: System, plan: Plan, losses: Sequence[Collection[str]] | None = None) -> Plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rt_sched.analysis.faults.takeover_crossing import sampling_tasks
@@ -47,12 +47,14 @@ class Outcome:
 
 
 class Search:
-    """Searches a takeover for one set of losses."""
+    """Searches a takeover for one set of losses. `preferred`: by task the processor that it tries first."""
 
-    def __init__(self, ground: Ground, losses: Losses, memory: Memory) -> None:
+    def __init__(
+        self, ground: Ground, losses: Losses, memory: Memory, preferred: Mapping[str, int] | None = None
+    ) -> None:
         self._ground, self._losses = ground, losses
         self._placing = Placing(ground, losses, memory)
-        self._choices = Choices()
+        self._choices = Choices(preferred=preferred or {})
         self._giving_way = GivingWay(ground, losses, self._placing, self._choices)
 
     def run(self) -> Outcome:
