@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rt_sched.cli.shared import EXIT_CODES, Json, app, compiling, console, print_json
+from rt_sched.cli.shared import EXIT_CODES, Json, app, command_line, compiling, console, print_json
 
 
 @app.command(short_help="Simulate any number of runs, and count.")
@@ -150,7 +150,7 @@ def search(
         typer.echo(text, err=True)
 
     with told_before_compiling(lambda kept: tell(compiling(kept=kept))):
-        document = job.searched_document(request, tell)
+        document = {**job.searched_document(request, tell), "command": command_line()}
     if as_json:
         print_json(document)
     else:

@@ -33,6 +33,8 @@ SPORADIC = "chain_sporadic"
 SPORADIC_SOURCE = "Dürr, von der Brüggen, Chen, Chen 2019; Günzel et al. 2023 (data age)"
 PHASED = "chain_phases"
 PHASED_SOURCE = "Günzel, Chen, Ueter, von der Brüggen, Dürr, Chen 2021"
+#: Source of every method by which a chain is bounded.
+SOURCES = {DAVARE: DAVARE_SOURCE, SPORADIC: SPORADIC_SOURCE, PHASED: PHASED_SOURCE}
 
 
 def chain_results(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> tuple[ChainResult, ...]:

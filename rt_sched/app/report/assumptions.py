@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rt_sched.analysis.result import AnalysisReport
-from rt_sched.model import System
+from rt_sched.model import Plan, System
 
 Row = dict[str, Any]
+#: Key, text, where it is used, status, how it is checked.
+_Told = tuple[str, str, tuple[str, ...], str, str]
 
 #: How an assumption is checked, from the strongest on.
 PROVED, MEASURED, MONITORED, DECLARED = "proved", "measured", "monitored", "declared only"
 
-#: What bounds rest on beside what the analysis lists: key, text, where it is used, status, how it is checked.
-_ALWAYS = (
+#: What bounds rest on beside what the analysis lists.
+_ALWAYS: tuple[_Told, ...] = (
     (
         "plan",
         "every task has one processor that may run it, and its level there is unique",
@@ -44,7 +46,7 @@ _ALWAYS = (
         "nothing in this tool can check it",
     ),
 )
-_SINGLE_FAULT = (
+_SINGLE_FAULT: _Told = (
     "single_fault",
     "one fault strikes at a time, and none before the handling of the one before it is over",
     ("faults", "safety-path"),
@@ -56,8 +58,10 @@ _IN_CHAINS = ("best_case", "sensor_rate", "sensor_latency", "sensor_gap", "outpu
 _IN_RESOURCES = ("sections", "suspension")
 
 
-def assumption_rows(system: System, report: AnalysisReport, runs: Sequence[Row], *, faults: bool) -> list[Row]:
-    """The rows in order of their numbers. `runs`: from `report_evidence.evidence`; `faults`: whether any is told of."""
+def assumption_rows(
+    system: System, plan: Plan, report: AnalysisReport, runs: Sequence[Row], *, faults: bool
+) -> list[Row]:
+    """The rows in order of their numbers. `runs`: from `evidence.evidence`; `faults`: whether any is told of."""
     rows = []
     origins = _origins(system)
     for one in report.assumptions:
@@ -68,13 +72,38 @@ def assumption_rows(system: System, report: AnalysisReport, runs: Sequence[Row],
         rows.append(_row(one.key, one.text, used, one.tasks, status, how, checked, broken))
         if one.key == "execution":
             rows[-1]["origins"] = [row for row in origins if set(row["tasks"]) & set(one.tasks)]
-    for key, text, used_in, status, how in (*_ALWAYS, *((_SINGLE_FAULT,) if faults else ())):
+    unlinked = inputs_without_link(system, plan)
+    told = (*_transport(unlinked), *_ALWAYS, *((_SINGLE_FAULT,) if faults else ()))
+    for key, text, used_in, status, how in told:
         used = [part for part in used_in if part != "chains" or system.chains]
         if key == "semantics" and runs:
             found = sum(run["trace_violations"] for run in runs)
             status, how = MONITORED, f"the traces of {len(runs)} runs were checked: {found} violations"
-        rows.append(_row(key, text, used, (), status, how, None, None))
+        tasks = sorted({name for name, _ in unlinked}) if key == "transport" else ()
+        rows.append(_row(key, text, used, tasks, status, how, None, None))
     return [{"number": f"A{number}", **row} for number, row in enumerate(rows, 1)]
+
+
+def inputs_without_link(system: System, plan: Plan) -> list[tuple[str, str]]:
+    """Tasks with what they read from another device although no link is declared for it, as (task, source)."""
+    device_of = {one.task: plan.processors[one.processor].device for one in plan.placements}
+    devices_of = {sensor.name: set(sensor.attached_to) for sensor in system.sensors}
+    devices_of |= {name: {device} for name, device in device_of.items()}
+    return [
+        (task.name, given.source)
+        for task in system.tasks
+        for given in task.inputs
+        if given.link is None and device_of[task.name] not in devices_of[given.source]
+    ]
+
+
+def _transport(unlinked: Sequence[tuple[str, str]]) -> tuple[_Told, ...]:
+    if not unlinked:
+        return ()
+    text = f"messages from other devices arrive as they are sent: {len(unlinked)} inputs read over no declared link"
+    return (
+        ("transport", text, ("bounds", "chains"), DECLARED, "nothing checks it; declare a link to have it counted"),
+    )
 
 
 def _row(

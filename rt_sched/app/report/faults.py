@@ -108,7 +108,7 @@ def _worst(rows: Sequence[Row]) -> Row | None:
     ]
     if not limited:
         return None
-    row = min(limited, key=lambda one: int(one["handling"]["limit_ns"] - one["recovered_ns"]))
+    row = min(limited, key=_margin_ns)
     handling = row["handling"]
     return {
         "fault": row["fault"],
@@ -119,8 +119,29 @@ def _worst(rows: Sequence[Row]) -> Row | None:
         "recovered_ns": row["recovered_ns"],
         "limit_ns": handling["limit_ns"],
         "margin_ns": handling["limit_ns"] - row["recovered_ns"],
+        "ties": sum(_margin_ns(one) == _margin_ns(row) for one in limited) - 1,
         "parts": _parts(row),
+        "detection_declared_ns": handling["detection_declared_ns"],
+        "detection_derived_ns": handling["detection_derived_ns"],
+        "detection_parts": _detection_parts(handling["detection_derived"]),
     }
+
+
+def _margin_ns(row: Row) -> int:
+    return int(row["handling"]["limit_ns"] - row["recovered_ns"])
+
+
+def _detection_parts(derived: Row | None) -> list[Row]:
+    """What the watcher of the lost source takes until it has noticed."""
+    if derived is None or derived["by"] == "":
+        return []
+    parts = (
+        ("age_allowed", derived["watched"], derived["age_limit_ns"]),
+        ("until_the_next_look", derived["by"], derived["gap_ns"]),
+        ("response", derived["by"], derived["response_ns"]),
+        ("clock_error", derived["by"], derived["clock_ns"]),
+    )
+    return [{"kind": kind, "by": by, "value_ns": value_ns} for kind, by, value_ns in parts if value_ns]
 
 
 def _parts(row: Row) -> list[Row]:

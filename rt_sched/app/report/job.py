@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rt_sched.analysis.analyze import analyze
+from rt_sched.analysis.chains.bounds import SOURCES as CHAIN_SOURCES
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.app.analyze.faults import fault_section, scenario_names
 from rt_sched.app.analyze.job import Analysed, analysis_document, load_and_plan, method_names
@@ -98,7 +99,7 @@ def report_document(request: ReportRequest, tell: Callable[[str], None]) -> Row:
         "summary": {},
         "modes": analysis["modes"],
         "model": _model(system, plan, str(path)),
-        "assumptions": assumption_rows(system, report, runs, faults=bool(faults["rows"])),
+        "assumptions": assumption_rows(system, plan, report, runs, faults=bool(faults["rows"])),
         "processors": [{**row, "load_ppm": load_ppm(row["load"])} for row in analysis["processors"]],
         "tasks": tasks,
         "critical_runs": critical_runs(modes, report.modes),
@@ -174,7 +175,9 @@ def _model(system: System, plan: Plan, file: str) -> Row:
 
 
 def _reproduction(request: ReportRequest, named: str, system_sha256: str, document: Row) -> Row:
-    methods = {row["method"] for row in document["tasks"] if row["method"] is not None}
+    sources = {(row["method"], row["source"]) for row in _first_of_each_method(document["tasks"])}
+    sources |= {(method, CHAIN_SOURCES[method]) for row in document["chains"] for method in row["methods"].values()}
+    sources |= {(row["method"], row["source"]) for row in document["disparities"] if row["method"] is not None}
     return {
         "command": request.command,
         "inputs": [{"path": named, "sha256": system_sha256}]
@@ -189,11 +192,8 @@ def _reproduction(request: ReportRequest, named: str, system_sha256: str, docume
         ],
         "versions": versions(),
         "machine": machine(),
-        "methods": [
-            list(one)
-            for one in sorted((row["method"], row["source"]) for row in _first_of_each_method(document["tasks"]))
-        ],
-        "validation": validation_section(methods),
+        "methods": [list(one) for one in sorted(sources)],
+        "validation": validation_section({method for method, _ in sources}),
     }
 
 

@@ -52,6 +52,12 @@ def scope(document: Mapping[str, Any]) -> list[str]:
         found.append(f"what losing {_some(named)} takes away: no scenario is declared for it, and the system is large")
     if document["faults"]["rows"] and not document["faults"]["planned"] and len(document["model"]["devices"]) > 1:
         found.append("what takeovers would save: the report rests on no plan that has any")
+    if any(row["key"] == "transport" for row in document["assumptions"]):
+        found.append("how long messages take between devices: inputs read over no declared link")
+    if document["faults"]["rows"]:
+        found.append(
+            "how old what commands rest on becomes while a fault is being handled: chains are bounded before and after"
+        )
     if document["margins"] is None:
         found.append("by how much the system may change: margins were not searched")
     open_tasks = sorted({row["name"] for row in document["tasks"] if row["verdict"] == "inconclusive"})

@@ -46,6 +46,7 @@ def search_section(file: Path, system: str, tasks: Sequence[Row], chains: Sequen
         "sha256": file_sha256(file),
         **{key: document[key] for key in ("status", "reason", "seed", "runs", "interrupted")},
         "median_tightness_ppm": median_low(known) if known else None,
+        "command": document.get("command"),
         "targets": targets,
     }
 

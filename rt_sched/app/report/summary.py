@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,10 @@ Row = dict[str, Any]
 MOST_LISTED = 8
 
 _HEADLINES = {
-    "schedulable": ("Every deadline and limit is kept", "Proven for everything that the system file declares."),
+    "schedulable": (
+        "Every deadline and limit is kept",
+        "Proven for everything that the system file declares, on the assumptions below.",
+    ),
     "unschedulable": (
         "A deadline can be missed",
         "A legal run that misses was found and replayed, or a necessary test fails.",
@@ -67,6 +71,7 @@ def _fault_counts(rows: Sequence[Row]) -> Row:
         "declared": len(declared),
         **{word: verdicts.count(word) for word in ("schedulable", "unschedulable", "inconclusive")},
         "undeclared": len(rows) - len(declared),
+        "unclaimed": list(dict.fromkeys(row["fault"] for row in rows if not row["declared"])),
     }
 
 
@@ -221,8 +226,8 @@ def _kind(name: str, count: int, text: str) -> Row:
 
 
 def load_ppm(load: float) -> int:
-    """A load in millionths, rounded up."""
-    return -int(-load * MILLION // 1)
+    """A load in millionths, rounded up; what a float cannot tell from a whole number of them is that number."""
+    return math.ceil(round(load * MILLION, 3))
 
 
 def verdict_with(verdict: str, found: Sequence[Row]) -> str:

@@ -19,6 +19,8 @@ def validation_section(methods: Iterable[str]) -> Row:
     analysis = _result(folder, "random_analysis.json")
     systems = _result(folder, "random_systems.json")
     mutations = _result(folder, "mutations.json")
+    distributed = _result(folder, "random_distributed.json")
+    transitions = _result(folder, "random_transitions.json")
     known = {} if analysis is None else analysis["methods"]
     return {
         "bounds": None
@@ -28,6 +30,23 @@ def validation_section(methods: Iterable[str]) -> Row:
             "systems": analysis["systems"],
             "bounds_exceeded": analysis["bounds_exceeded"],
             **_made(analysis),
+        },
+        "chains": None
+        if distributed is None
+        else {
+            "what": "Random systems of several devices, played likewise: responses, reactions, latencies and data ages "
+            "above their bound",
+            "systems": distributed["systems"],
+            "bounds_exceeded": distributed["violations"],
+            **_made(distributed),
+        },
+        "transitions": None
+        if transitions is None
+        else {
+            "what": "Random systems with changes of mode and overruns, played likewise: responses above their bound",
+            "systems": transitions["systems"],
+            "bounds_exceeded": transitions["bounds_exceeded"],
+            **_made(transitions),
         },
         "methods": [
             {

@@ -49,9 +49,15 @@ def plain(value: float | int | None) -> Markup:
 
 def ppm(value: int | None) -> Markup:
     """Millionths as a percentage with one decimal, rounded up, so that nothing above a limit looks like the limit."""
-    if value is None:
-        return _NONE
-    tenths = -(-value // 1000)
+    return _NONE if value is None else _percentage(value, -(-value // 1000))
+
+
+def ppm_down(value: int | None) -> Markup:
+    """Millionths of what should be large (a margin, a tightness) as a percentage with one decimal, rounded down."""
+    return _NONE if value is None else _percentage(value, value // 1000)
+
+
+def _percentage(value: int, tenths: int) -> Markup:
     sign = "\u2212" if tenths < 0 else ""
     shown = f"{sign}{abs(tenths) // 10}.{abs(tenths) % 10}"
     return Markup('<data value="{}">{}</data>&nbsp;%').format(value, shown)

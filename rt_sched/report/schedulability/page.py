@@ -66,6 +66,7 @@ def _environment() -> Environment:
         whole=numbers.whole,
         plain=numbers.plain,
         ppm=numbers.ppm,
+        ppm_down=numbers.ppm_down,
         factor=numbers.factor,
         spaced=numbers.words,
         mark=verdict.mark,

@@ -34,7 +34,7 @@ _ROWS = {
     "worst_fault:worst_fault? busiest:busiest? findings:[finding] findings_in_all:int changes:[text] "
     "quality:[evidence_kind]",
     "assumption_counts": "count:int proved:int measured:int monitored:int declared_only:int",
-    "fault_counts": "declared:int schedulable:int unschedulable:int inconclusive:int undeclared:int",
+    "fault_counts": "declared:int schedulable:int unschedulable:int inconclusive:int undeclared:int unclaimed:[text]",
     "tightest_chain": "chain:text mode:text quantity:text bound_ns:ns limit_ns:ns margin_ns:ns share_ppm:int",
     "tightest_task": "name:text mode:text processor:text response_bound_ns:ns? deadline_ns:ns slack_ns:ns? "
     "share_ppm:int? verdict:verdict",
@@ -112,7 +112,8 @@ _ROWS = {
     "reaction_declared_ns:ns? reaction_ns:ns? decision_ns:ns? start_latency_ns:ns? first_output_ns:ns? path:text? "
     "limit_ns:ns? margin_ns:ns? longest_detection_ns:ns? verdict:verdict reason:text ...",
     "worst_fault": "fault:text mode:text path:text? detection_ns:ns reaction_ns:ns recovered_ns:ns limit_ns:ns "
-    "margin_ns:ns parts:[fault_part]",
+    "margin_ns:ns ties:int parts:[fault_part] detection_declared_ns:ns? detection_derived_ns:ns? "
+    "detection_parts:[fault_part]",
     "fault_part": "kind:text by:text? value_ns:ns",
     "instants": "file:text sha256:text commit:text? made:text? upper_quantile:text losses:[loss_at_instants]",
     "loss_at_instants": "fault:text loss:text instants:int detected_ns:spread? recovered_ns:spread? over_bound:int "
@@ -124,7 +125,7 @@ _ROWS = {
     "misses": "mode:text task:text at_most:int? of:int allowed:int verdict:verdict reason:text ...",
     "evidence": "runs:[run] search:search?",
     "search": "file:text sha256:text status:text reason:text seed:int runs:int interrupted:yes "
-    "median_tightness_ppm:int? targets:[search_target]",
+    "median_tightness_ppm:int? command:text? targets:[search_target]",
     "search_target": "name:text kind:text quantity:text value_ns:ns? bound_ns:ns? limit_ns:ns? strategy:text? run:int? "
     "seed:int job:text? scenario:text? tightness_ppm:int?",
     "run": "name:text folder:text status:text? reason:text? clock:text tier:text? modelled:yes duration_ns:ns? "
@@ -160,8 +161,8 @@ _ROWS = {
     "validation:validation",
     "input": "path:text sha256:text",
     "run_made": "name:text command:text? seed:int? schedule_sha256:text?",
-    "validation": "bounds:validated_bounds? methods:[validated_method] kernel:validated_kernel? "
-    "mutations:validated_mutations?",
+    "validation": "bounds:validated_bounds? chains:validated_bounds? transitions:validated_bounds? "
+    "methods:[validated_method] kernel:validated_kernel? mutations:validated_mutations?",
     "validated_bounds": "what:text systems:int bounds_exceeded:int commit:text made:text",
     "validated_method": "method:text accepted:int? inconclusive:int? refused:int? attained:int? median_tightness:num?",
     "validated_kernel": "what:text systems:int jobs:int disagreements:int checker_violations:int commit:text made:text",
