@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from rt_sched.config.plan_takeovers import PLACEMENT, TAKEOVERS, Names, read_pla
 from rt_sched.config.plan_text import PLAN_VERSION, system_sha256
 from rt_sched.config.problems import Problems, listed, unknown
 from rt_sched.config.table import Key, Spec, Table, mapping_entries, mapping_of
+from rt_sched.config.value import list_of
 from rt_sched.config.yaml_file import root_of_file
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.errors import ConfigError
@@ -69,6 +70,12 @@ PLAN = Spec(
             example="placements: {detect: {processor: orin-1.cpu.0, level: 0}}",
         ),
         Key(
+            "merged",
+            list_of(fields.texts.schema, 0),
+            "Groups of tasks that run as one job each, in their order.",
+            default_text="none",
+        ),
+        Key(
             "offsets",
             mapping_of(quantities.NON_NEGATIVE_TIME),
             "Offsets of timed tasks, in place of those of the system file.",
@@ -80,15 +87,22 @@ PLAN = Spec(
 )
 
 
+Groups = tuple[tuple[str, ...], ...]
+#: The system in which groups of tasks are one, and every reason why they cannot be, beginning with "merged a+b".
+Merge = Callable[[System, Groups], tuple[System, list[str]]]
+
+
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """A plan as read. `made_for_another`: whether the system has changed since the plan was made.
+    """A plan as read, for `system`, in which merged tasks are one.
 
-    `places`: where tasks, processors and takeovers stand, by the words with which a problem with them begins.
+    `made_for_another`: whether the system has changed since the plan was made. `places`: where tasks, processors and
+    takeovers stand, by the words with which a problem with them begins.
     """
 
     file: str
     plan: Plan
+    system: System
     made_for_another: bool
     places: Mapping[str, Node]
 
@@ -106,19 +120,24 @@ class PlanFile:
         return problems.error()
 
 
-def load_plan_file(path: str | Path, system: System) -> PlanFile:
+def without_merging(system: System, groups: Groups) -> tuple[System, list[str]]:
+    """For whoever reads plans of single tasks only."""
+    return system, [f"merged {'+'.join(group)}: plans with merged tasks are not read here" for group in groups]
+
+
+def load_plan_file(path: str | Path, system: System, merge: Merge = without_merging) -> PlanFile:
     """The plan in the file at `path`, for `system`; whether it fits is for `check_plan` to say.
 
     Raises ConfigError with every problem found, each with line, column, value and valid choices.
     """
     problems = Problems(str(path))
     root = root_of_file(Path(path), "plan file", problems)
-    found = _read(root, system, str(path), problems)
+    found = _read(root, system, str(path), merge, problems)
     problems.raise_if_any()
     return found
 
 
-def _read(root: Node, system: System, file: str, problems: Problems) -> PlanFile:
+def _read(root: Node, system: System, file: str, merge: Merge, problems: Problems) -> PlanFile:
     top = Table(root, PLAN, problems)
     version = top.get("rt_sched_plan")
     if version is not None and fields.plain_number(version) != PLAN_VERSION:
@@ -127,6 +146,14 @@ def _read(root: Node, system: System, file: str, problems: Problems) -> PlanFile
     system_node = top.get("system")
     if system_node is not None and name and name != system.name:
         problems.add(system_node, f"the plan was made for system {name}, not for {system.name}")
+    made_for_another = digest != system_sha256(system)
+    merged = _read_merged(top.get("merged"), problems)
+    system, reasons = merge(system, tuple(merged))
+    for reason in reasons:
+        where = next((node for group, node in merged.items() if reason.startswith(f"merged {'+'.join(group)}:")), root)
+        problems.add(where, reason)
+    if reasons:
+        problems.raise_if_any()  # what follows would speak of the merged tasks
     processors = _read_processors(top.get("processors"), system, problems)
     names = Names(
         {task.name: index for index, task in enumerate(system.tasks)},
@@ -147,12 +174,19 @@ def _read(root: Node, system: System, file: str, problems: Problems) -> PlanFile
         tuple(placements[task][0] for task in names.tasks if task in placements),
         tuple(takeover for takeover, _ in takeovers.values()),
         tuple((task, offset_ns) for task, (offset_ns, _) in offsets.items()),
+        tuple(merged),
     )
     places = {f"processor {processor.name}": node for processor, node in processors}
     places |= {f"task {task}": node for task, (_, node) in placements.items()}
     places |= {f"offset of {task}": node for task, (_, node) in offsets.items()}
     places |= {f"takeover for {', '.join(losses)}": node for losses, (_, node) in takeovers.items()}
-    return PlanFile(file, plan, digest != system_sha256(system), places)
+    return PlanFile(file, plan, system, made_for_another, places)
+
+
+def _read_merged(node: Node | None, problems: Problems) -> dict[tuple[str, ...], Node]:
+    """Group of tasks -> where it stands."""
+    items = () if node is None else fields.elements(node, "merged", problems) or ()
+    return {group: item for item in items if (group := fields.texts(item, problems))}
 
 
 def _read_offsets(node: Node | None, names: Names, problems: Problems) -> dict[str, tuple[int, Node]]:

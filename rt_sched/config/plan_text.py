@@ -32,7 +32,7 @@ _IMMATERIAL = frozenset(
 
 
 def plan_text(system: System, plan: Plan) -> str:
-    """The plan file of `plan`, which has passed `check_plan` for `system`."""
+    """The plan file of `plan`, which has passed `check_plan`. `system`: as its file has it, with no task merged."""
     lines = [
         "# Made by rt-sched plan. Read by rt-sched analyze SYSTEM --plan FILE, and by replay.",
         f"rt_sched_plan: {PLAN_VERSION}",
@@ -41,6 +41,7 @@ def plan_text(system: System, plan: Plan) -> str:
         f"policy: {plan.policy}",
         "processors:",
         *(_processor_line(processor) for processor in plan.processors),
+        *_merged_lines(plan),
         "# Where each task runs, and its level there: 0 is the most urgent.",
         "placements:",
         *_placement_lines(plan.placements, plan),
@@ -69,6 +70,13 @@ def _canonical(part: Any) -> str:
     if isinstance(part, tuple):
         return f"[{','.join(map(_canonical, part))}]"
     return repr(part.value if isinstance(part, Enum) else str(part) if isinstance(part, Fraction) else part)
+
+
+def _merged_lines(plan: Plan) -> list[str]:
+    if not plan.merged:
+        return []
+    groups = [f"  - [{', '.join(map(word, group))}]" for group in plan.merged]
+    return ["# Tasks that run as one job each, in their order; their names are joined by + below.", "merged:", *groups]
 
 
 def _processor_line(processor: Processor) -> str:

@@ -65,7 +65,8 @@ class Plan:
     """Placements in the order of the system's tasks. `policy`: rms, dm, opa or edf, as asked for.
 
     `takeovers`: the answer to every loss that was planned for, one for each set of losses. `offsets`: of periodic
-    tasks, in ns, in place of those of the system file.
+    tasks, in ns, in place of those of the system file. `merged`: groups of tasks of the file that run as one job each,
+    in their order; the plan is for the system in which they are one task.
     """
 
     system: str
@@ -74,3 +75,4 @@ class Plan:
     placements: tuple[Placement, ...]
     takeovers: tuple[Takeover, ...] = ()
     offsets: tuple[tuple[str, int], ...] = ()
+    merged: tuple[tuple[str, ...], ...] = ()

@@ -63,13 +63,23 @@ def switches_of(
     return tuple(found)
 
 
+def switches_for_each_job(system: System, plan: Plan, task: str) -> Fraction:
+    """Switches of all cores for each job of `task`, counted as `switches_of` does."""
+    trace = _simulated(system, plan, next(one.separation_ns for one in system.tasks if one.name == task))
+    jobs = _jobs(trace, task)
+    return Fraction(_switches(trace), jobs) if jobs else Fraction(0)
+
+
 def _beside(fused: Sequence[Fusion]) -> dict[str, str]:
     return {one.second: one.first for one in fused}
 
 
 def _run(system: System, plan: Plan, fused: Sequence[Fusion]) -> Trace:
     separation_ns = {task.name: task.separation_ns for task in system.tasks}
-    slowest_ns = max(separation_ns[one.first] for one in fused)
+    return _simulated(system, plan, max(separation_ns[one.first] for one in fused))
+
+
+def _simulated(system: System, plan: Plan, slowest_ns: int) -> Trace:
     horizon_ns = min(_LONGEST_NS, _FRAMES * slowest_ns)
     samples = nominal_samples(system, horizon_ns)
     simulation = Simulation(lower(system, plan, samples, horizon_ns=horizon_ns, execution=Execution.WCET))

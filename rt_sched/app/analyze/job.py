@@ -33,6 +33,7 @@ from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system, load_task_set
 from rt_sched.errors import AnalysisNotApplicable, DeploymentError
+from rt_sched.lowering.merging import with_merged
 from rt_sched.model import Plan, System, TaskSet
 from rt_sched.planner import POLICIES, make_plan
 from rt_sched.record.job_set import write_job_set
@@ -119,7 +120,7 @@ def load_and_plan(
     plan, note = plan_for(system, plan_file, policy)
     if note is not None:
         tell(note)
-    return path, system, plan
+    return path, with_merged(system, plan.merged), plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,10 +142,12 @@ def plan_side(path: Path, system_argument: str | None) -> Side:
     from rt_sched.app.inputs.plan_files import plan_for
     from rt_sched.app.inputs.stages import ImportedStages
     from rt_sched.config import load_system
+    from rt_sched.lowering.merging import with_merged
 
     system_path = resolve(system_argument)
     system = load_system(system_path, stages=ImportedStages())
     plan, _ = plan_for(system, path, None)
+    system = with_merged(system, plan.merged)
     elements = {one.name: f"{one.device}.{one.pe}" for one in plan.processors}
     document = analysis_document(Analysed(analyze(system, plan), str(system_path), elements))
     return Side(SideKind.PLAN, str(path), inputs, analysis_items(document, str(path)), document["verdict"])

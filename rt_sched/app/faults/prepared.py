@@ -20,6 +20,7 @@ from rt_sched.faults.script import FaultScript
 from rt_sched.faults.timing import strikes_of
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
+from rt_sched.lowering.merging import with_merged
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording
 from rt_sched.runtime.timeline import Timeline, build_timeline
@@ -80,7 +81,8 @@ def drive_of(system: Path, recording: Recording, plan: Path | None, policy: str 
     loaded = load_system(system, stages=ImportedStages())
     mapping = map_topics(loaded, recording)
     timeline = build_timeline(recording, loaded.sensors, mapping.sensor_to_topic)
-    return Drive(loaded, plan_for(loaded, plan, policy)[0], recording, mapping, timeline, seed)
+    chosen, _ = plan_for(loaded, plan, policy)
+    return Drive(with_merged(loaded, chosen.merged), chosen, recording, mapping, timeline, seed)
 
 
 class Struck:

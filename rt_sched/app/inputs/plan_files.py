@@ -7,12 +7,15 @@ from pathlib import Path
 from rt_sched.config.plan_file import load_plan_file
 from rt_sched.errors import ConfigError, Problem
 from rt_sched.lowering import check_plan
+from rt_sched.lowering.merging import merged_if_possible
 from rt_sched.model import Plan, System
 from rt_sched.planner import POLICIES, make_plan
 
 
 def plan_for(system: System, file: Path | None, policy: str | None) -> tuple[Plan, str | None]:
     """The plan in `file`, else the one that `make_plan` makes under `policy`; and a note where the file is out of date.
+
+    A plan that merges tasks is for the system of `with_merged`, which is what all else has to go on with.
 
     Raises ConfigError with every problem of the file, and with every reason of `check_plan` why the plan does not fit.
     """
@@ -26,8 +29,8 @@ def plan_for(system: System, file: Path | None, policy: str | None) -> tuple[Pla
         return plan, None
     if policy is not None:
         raise ConfigError([Problem("--policy", 0, 0, policy, "a plan from a file has its own policy; leave one out")])
-    read = load_plan_file(file, system)
-    reasons = check_plan(system, read.plan)
+    read = load_plan_file(file, system, merged_if_possible)
+    reasons = check_plan(read.system, read.plan)
     if reasons:
         raise read.refusal(reasons)
     note = (

@@ -31,6 +31,7 @@ from rt_sched.app.runs.manifest import make_manifest, run_inputs
 from rt_sched.app.runs.summary import make_summary
 from rt_sched.kernels import ring
 from rt_sched.lowering import lower
+from rt_sched.lowering.merging import with_merged
 from rt_sched.lowering.routes import as_placed
 from rt_sched.model import System
 from rt_sched.ports import JobContext, Recording, Stage
@@ -91,6 +92,7 @@ def run_paced(request: PacedRequest, progress: Progress) -> ReplayResult:
         mapping = map_topics(system, recording)
         policy = request.policy if request.plan else policy_of_tier(tier, request.policy)
         plan, plan_note = plan_for(system, request.plan, policy)
+        system = with_merged(system, plan.merged)
         check_plan_of_tier(tier, plan)
         folder = stack.enter_context(run).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)

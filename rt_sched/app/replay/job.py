@@ -28,6 +28,7 @@ from rt_sched.app.runs.summary import make_summary
 from rt_sched.app.runs.takeover_runs import takeover_runs
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
+from rt_sched.lowering.merging import with_merged
 from rt_sched.lowering.routes import as_placed
 from rt_sched.messages import ArbiterDecision, EncodedImage
 from rt_sched.model import System, Task
@@ -113,6 +114,7 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
         faults = parse_faults(request.faults, system)
         mapping = map_topics(system, recording)
         plan, plan_note = plan_for(system, request.plan, request.policy)
+        system = with_merged(system, plan.merged)
         folder = stack.enter_context(run).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         horizon_ns = horizon_of(system, timeline)

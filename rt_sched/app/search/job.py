@@ -25,6 +25,7 @@ from rt_sched.app.search.document import bounds_of, search_document
 from rt_sched.config import load_system
 from rt_sched.config.problems import unknown
 from rt_sched.errors import ConfigError, DeploymentError, Problem
+from rt_sched.lowering.merging import with_merged
 from rt_sched.model import System
 from rt_sched.planner.placing.stopping import Stop, interruptible
 from rt_sched.search import Found, goals_of, search
@@ -69,6 +70,7 @@ def searched_document(request: SearchRequest, tell: Tell) -> dict[str, Any]:
     system = load_system(path, stages=ImportedStages())
     _check_targets(system, request.targets)
     plan, note = plan_for(system, request.plan, request.policy)
+    system = with_merged(system, plan.merged)
     tell("loading the scheduling kernel, analysing")
     kernels.warm_up()
     load = mode_loads(system, plan)[0]

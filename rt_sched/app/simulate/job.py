@@ -26,6 +26,7 @@ from rt_sched.errors import ConfigError, Problem
 from rt_sched.kernels import bulk
 from rt_sched.lowering import Execution
 from rt_sched.lowering.machine_input import LIMIT_NS
+from rt_sched.lowering.merging import with_merged
 from rt_sched.report.gantt_rows import Chart, RowsOf
 from rt_sched.sim.bulk_tables import ChainQuestion, Questions
 from rt_sched.units import floor_int, format_ns, parse_time
@@ -80,6 +81,7 @@ def simulate(
     path = resolve(request.system)
     system = load_system(path, stages=ImportedStages())
     plan, note = plan_for(system, request.plan, request.policy)
+    system = with_merged(system, plan.merged)
     notes = [note] if note else []
     faults = parse_faults(request.faults, system)
     case = Case(system, plan, faults, Execution(request.execution), _duration_ns(request.duration), request.seed)

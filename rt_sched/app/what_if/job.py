@@ -19,6 +19,7 @@ from rt_sched.config.loader import load_system_tree, system_tree
 from rt_sched.config.problems import Problems
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.errors import ConfigError, Problem
+from rt_sched.lowering.merging import with_merged
 from rt_sched.model import Plan, System
 
 WHAT_IF_SCHEMA = "rt-sched/what-if/1"
@@ -58,6 +59,7 @@ def what_if(request: WhatIfRequest) -> dict[str, Any]:
     system = load_system(path, stages=ImportedStages())
     changed, told = changed_system(path, request.changes, _kinds(system))
     (plan, note), (changed_plan, _) = (plan_for(one, request.plan, request.policy) for one in (system, changed))
+    system, changed = with_merged(system, plan.merged), with_merged(changed, changed_plan.merged)
     before, after = _document(path, system, plan), _document(path, changed, changed_plan)
     return _compared(before, after, told) | {"plan": None if request.plan is None else str(request.plan), "note": note}
 
