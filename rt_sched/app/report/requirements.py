@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from rt_sched.analysis.braking import time_to_command_ns
-from rt_sched.model import BrakingCase, Requirement, System
+from rt_sched.model import BrakingCase, Criticality, Requirement, System
 
 Row = dict[str, Any]
 
 _CHAIN_KEYS = {"max_reaction": "reaction", "max_latency": "latency", "max_data_age": "data_age"}
+#: From the lowest on.
+_LEVELS = tuple(Criticality)
 #: Limits of the time to a command.
 _BRAKING_KEYS = ("max_reaction", "max_latency", "command_deadline")
 COLUMNS = (
@@ -45,7 +47,7 @@ def requirement_section(system: System, document: Mapping[str, Any]) -> Row:
             "source": one.source,
             "rationale": one.rationale,
             "braking": None if one.braking is None else _braking(one.braking),
-            "limits": [_judged(row, one) for name in one.limits for row in by_name.get(str(name), ())],
+            "limits": [_judged(system, row, one) for name in one.limits for row in by_name.get(str(name), ())],
         }
         for one in system.requirements
     ]
@@ -197,13 +199,32 @@ def _verdict_of(bound_ns: int | None, limit_ns: int) -> str:
     return "schedulable" if bound_ns is not None and bound_ns <= limit_ns else "inconclusive"
 
 
-def _judged(row: Row, requirement: Requirement) -> Row:
-    """A limit of a requirement; where a braking case stands behind it, whether the limit is as short as that asks."""
+def _judged(system: System, row: Row, requirement: Requirement) -> Row:
+    """A limit of a requirement; where a braking case stands behind it, whether the limit is as short as that asks; and
+    the tasks that have to keep it at a lower level of integrity than the requirement's.
+    """
     key = row["limit"].rpartition(".")[2]
     derived_ns = None
     if requirement.braking is not None and key in _BRAKING_KEYS:
         derived_ns = time_to_command_ns(requirement.braking)
-    return {**row, "derived_limit_ns": derived_ns, "covered": derived_ns is None or row["limit_ns"] <= derived_ns}
+    return {
+        **row,
+        "derived_limit_ns": derived_ns,
+        "covered": derived_ns is None or row["limit_ns"] <= derived_ns,
+        "levels_below": _levels_below(system, row["limit"], requirement.asil),
+    }
+
+
+def _levels_below(system: System, limit: str, asil: str | None) -> list[str]:
+    """Tasks behind a limit whose level is below `asil`, whose first letter is the level asked of them."""
+    part, name, _ = f"{limit}..".split(".", 2)
+    path = next((one.path for one in system.chains if one.name == name), ()) if part == "chains" else (name,)
+    asked = _LEVELS.index(Criticality(asil.partition("(")[0])) if asil is not None else 0
+    return [
+        f"{task.name} ({task.criticality.value})"
+        for task in system.tasks
+        if part in ("chains", "tasks") and task.name in path and _LEVELS.index(task.criticality) < asked
+    ]
 
 
 def _braking(case: BrakingCase) -> Row:

@@ -154,7 +154,7 @@ _ROWS = {
     "braking": "closing_speed_m_s:num range_m:num deceleration_m_s2:num actuation_ns:ns stopping_distance_m:num "
     "derived_limit_ns:ns",
     "required_limit": "limit:text mode:text limit_ns:ns bound_ns:ns? margin_ns:ns? observed_ns:ns? verdict:verdict "
-    "evidence:[text] anchor:text derived_limit_ns:ns? covered:yes",
+    "evidence:[text] anchor:text derived_limit_ns:ns? covered:yes levels_below:[text]",
     "limit": "limit:text mode:text limit_ns:ns bound_ns:ns? margin_ns:ns? observed_ns:ns? verdict:verdict "
     "evidence:[text] anchor:text requirements:[text]",
     "reproduction": "command:text inputs:[input] runs:[run_made] versions:{text} machine:{any} methods:[[text]] "

@@ -86,3 +86,20 @@ def test_what_should_be_small_is_rounded_up_and_what_should_be_large_down(value:
 @pytest.mark.parametrize(("load", "expected"), [(0.456, 456_000), (0.1 + 0.2, 300_000), (1 / 3, 333_334), (1.0, 10**6)])
 def test_a_load_is_rounded_up_by_what_it_is_and_not_by_what_a_float_makes_of_it(load: float, expected: int) -> None:
     assert load_ppm(load) == expected
+
+
+def test_a_requirement_on_tasks_of_a_lower_level_says_so(reviewed) -> None:
+    first = reviewed["requirements"]["requirements"][0]
+    below = {limit["limit"]: limit["levels_below"] for limit in first["limits"]}
+    assert below == {"chains.see.max_reaction": [], "safety.recovery_limit": []}
+
+
+def test_levels_are_compared_task_by_task(report_on, reviewed_text) -> None:
+    document = report_on(reviewed_text.replace("asil: B(D)", "asil: D"))
+    (limit,) = (
+        one
+        for one in document["requirements"]["requirements"][0]["limits"]
+        if one["limit"] == "chains.see.max_reaction"
+    )
+    assert limit["levels_below"] == ["detect (B)", "track (B)"]
+    assert "lower level" in render_schedulability_report(document)
