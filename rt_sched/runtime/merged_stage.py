@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rt_sched.lowering.merging import MERGED_STAGE, PARTS
 from rt_sched.ports import Feeder, JobContext, Stage, StageBase, StageContext
 
 
@@ -54,6 +55,17 @@ class MergedStage(StageBase):
         """Stops every part, the last one first."""
         for stage in reversed(self._stages):
             stage.stop()
+
+
+def last_part(feeder: Feeder) -> Feeder:
+    """Of a merged task the part whose outputs it publishes, as a task of its own behind the others; else the task."""
+    if feeder.stage != MERGED_STAGE:
+        return feeder
+    first, *others = feeder.parameters[PARTS]
+    found = Feeder(first["task"], first["stage"], first["parameters"], feeder.feeders)
+    for part in others:
+        found = Feeder(part["task"], part["stage"], part["parameters"], {part["input"]: found})
+    return found
 
 
 def _made(stage: str, parameters: Mapping[str, Any]) -> Stage:

@@ -12,6 +12,7 @@ from planned_systems import system_of
 from rt_sched.analysis.analyze import analyze
 from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.inputs.systems import stage_context
 from rt_sched.config.plan_text import plan_text, system_sha256
 from rt_sched.errors import ConfigError
 from rt_sched.lowering import Execution, check_plan, lower, nominal_samples
@@ -163,3 +164,7 @@ def test_one_job_runs_the_stages_of_all_parts(system: System) -> None:
     assert parts[0] == [("grab", {"x": "eye"}, []), "grab"]
     assert parts[1] == [("scale", {"x": "grab.y"}, ["grab"]), "scale"]
     assert (dict(stage.inputs), dict(stage.outputs), stage.stateful) == ({"x": int}, {"y": int}, False)
+    merged = with_merged(replace(system, tasks=tasks), ALL)
+    detect = next(task for task in merged.tasks if task.name == "detect")
+    (feeder,) = stage_context(merged, detect).feeders.values()
+    assert (feeder.task, feeder.feeders["x"].task, feeder.feeders["x"].feeders["x"].task) == ("clip", "scale", "grab")

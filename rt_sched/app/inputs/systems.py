@@ -10,6 +10,7 @@ from rt_sched.app.inputs.shipped import resolve
 from rt_sched.config import load_system, load_system_text
 from rt_sched.model import Sensor, System, Task
 from rt_sched.ports import Feeder, Recording, SensorDescription, StageCatalogue, StageContext
+from rt_sched.runtime.merged_stage import last_part
 from rt_sched.units import NS_PER_S
 
 
@@ -39,7 +40,9 @@ def _feeders(task: Task, tasks: Mapping[str, Task], levels: int) -> dict[str, Fe
     if not levels:
         return {}
     return {
-        port.name: Feeder(port.source, source.stage, dict(source.parameters), _feeders(source, tasks, levels - 1))
+        port.name: last_part(
+            Feeder(port.source, source.stage, dict(source.parameters), _feeders(source, tasks, levels - 1))
+        )
         for port in task.inputs
         if (source := tasks.get(port.source)) is not None and source.stage
     }
