@@ -43,7 +43,7 @@ def overrun_misses(
         else:
             if once is None:
                 once = mode_bounds(extended, METHODS)
-            at_most, reason = _late_at_once(extended, overrun, once, index, k)
+            at_most, reason = _late_at_once(extended, overrun, usual, once, index, k)
         if at_most is not None and index == overrun.index:
             at_most, reason = _with_own(mode, overrun, at_most, reason, k)
         found.append(judged(one.task.name, at_most, k, None if row.weakly_hard is None else k - m, reason))
@@ -66,16 +66,30 @@ def most_listed(jobs: tuple[int, ...], k: int) -> int:
 
 
 def _late_at_once(
-    mode: ModeLoad, overrun: Overrun, once: Mapping[int, TaskBound], index: int, k: int
+    mode: ModeLoad,
+    overrun: Overrun,
+    usual: Mapping[int, TaskBound],
+    once: Mapping[int, TaskBound],
+    index: int,
+    k: int,
 ) -> tuple[int | None, str]:
     """All that overruns falls into one busy period, which makes so many of its jobs late; with several overruns each
-    may have a busy period of its own."""
+    may have a busy period of its own. Messages that an overrun delays elsewhere come more densely for a while, and so
+    may reach many.
+    """
     row = mode.setup.tasks[index]
     if row.deadline_action is DeadlineAction.SKIP_NEXT:
         return None, "a late job suppresses the next one, which is not followed"
     load = load_of(mode, once, index)
     if load is None:
         return None, "arrivals have no bound"
+    delayed = [
+        task.name
+        for task in load.tasks
+        if task.index in usual and usual[task.index].streams != once[task.index].streams
+    ]
+    if delayed:
+        return None, f"jobs of {delayed[0]} may arrive otherwise for a while, and how many are late then is not known"
     responses = responses_of_busy_period(load, index)
     if isinstance(responses, str):
         return None, responses

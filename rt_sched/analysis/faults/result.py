@@ -15,7 +15,8 @@ class TransitionTask:
     """One task across a change of mode. `bound`: on the response of every job that the change may touch.
 
     Jobs of a removed task are aborted; its bound is that of those that end before. `before_ns`, `after_ns`: its bounds
-    in the two modes, None where it has none there.
+    in the two modes, None where it has none there. `misses`: of a task with a weakly-hard deadline that goes on or
+    comes, with one change among any k of its jobs; the verdict then is on these.
     """
 
     task: str
@@ -27,6 +28,7 @@ class TransitionTask:
     verdict: Verdict
     reason: str
     witness: Witness | None = None
+    misses: Misses | None = None
 
 
 @dataclass(frozen=True, slots=True)

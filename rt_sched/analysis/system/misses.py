@@ -33,7 +33,7 @@ def steady_misses(mode: ModeLoad, bounds: Mapping[int, TaskBound], proven: Colle
         if constraint is None:
             continue
         m, k = constraint
-        reason = _ends_otherwise(mode, index)
+        reason = ends_otherwise(mode, index)
         if reason is not None:
             at_most: int | None = None
         elif in_time(one) or index in proven:
@@ -65,7 +65,7 @@ def load_of(mode: ModeLoad, bounds: Mapping[int, TaskBound], index: int) -> Proc
     return replace(load, tasks=tuple(sorted(tasks, key=lambda task: (task.level, task.index))))
 
 
-def _ends_otherwise(mode: ModeLoad, index: int) -> str | None:
+def ends_otherwise(mode: ModeLoad, index: int) -> str | None:
     """Why jobs of a task may miss although they are not late, None where none can."""
     row = mode.setup.tasks[index]
     lost = lost_work(row)

@@ -38,7 +38,7 @@ def task_result(
     if misses is None:
         verdict, reason = _hard(load, one, witness, proof)
     else:
-        verdict, reason = _weakly_hard(misses, witness)
+        verdict, reason = weakly_hard_verdict(misses, witness)
         misses = replace(misses, verdict=verdict)
     return TaskResult(
         task.name,
@@ -70,7 +70,7 @@ def _hard(load: ProcessorLoad, one: TaskBound, witness: Witness | None, proof: s
     return Verdict.INCONCLUSIVE, reason + counted_of_equals(load, task, bound.value_ns - task.deadline_ns)
 
 
-def _weakly_hard(misses: Misses, witness: Witness | None) -> tuple[Verdict, str]:
+def weakly_hard_verdict(misses: Misses, witness: Witness | None) -> tuple[Verdict, str]:
     """Of a task that may miss some deadlines."""
     limit = f"{misses.allowed} of any {misses.k} may miss"
     if misses.verdict is Verdict.SCHEDULABLE:

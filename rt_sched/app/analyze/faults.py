@@ -153,6 +153,7 @@ def _transition_task(one: TransitionTask) -> Row:
         "verdict": one.verdict.value,
         "reason": one.reason,
         "witness": witness_row(one.witness),
+        "miss_limit": None if one.misses is None else misses_row(one.misses),
     }
 
 

@@ -101,9 +101,9 @@ class _FixedPriorityRow:
             return Found(None, str(error))
         return Found(max(bounds, key=lambda bound: bound.value_ns))
 
-    def usual(self) -> Iterator[Bound]:
-        """Every job of the longest busy period without a change."""
-        return self._responses(NEVER)
+    def by_position(self) -> list[list[int]]:
+        """The responses of all jobs of the busy period, for every position of the change."""
+        return [[bound.value_ns for bound in self._responses(position)] for position in self._positions()]
 
     def _positions(self) -> Iterator[Position]:
         presence = self._arrivals.presence(self._mine)
@@ -159,10 +159,16 @@ class _FixedPriorityRow:
 def _busy_periods(change: Transition, load: ProcessorLoad) -> list[Found]:
     """No job is longer there than the busy period of its processor."""
     rows, arrivals = rows_of(load), Arrivals(change.presence, change.latency_ns)
-    lengths = {position: arrivals.busy_ns(rows, 0, position) for position in (NEVER, BEFORE)}
-    for position in arrivals.positions(rows, lengths[NEVER], load.row.switch_ns):
-        lengths[position] = arrivals.busy_ns(rows, 0, position)
+    lengths = _busy_lengths(rows, arrivals, load.row.switch_ns)
     return [Found(_longest(task, rows, arrivals, lengths)) for task in load.tasks]
+
+
+def _busy_lengths(rows: Sequence[Row], arrivals: Arrivals, switch_ns: int) -> dict[Position, int]:
+    """Length of the busy period of a processor, for every position of a change in it."""
+    lengths = {position: arrivals.busy_ns(rows, 0, position) for position in (NEVER, BEFORE)}
+    for position in arrivals.positions(rows, lengths[NEVER], switch_ns):
+        lengths[position] = arrivals.busy_ns(rows, 0, position)
+    return lengths
 
 
 def _longest(task: LoadTask, rows: Sequence[Row], arrivals: Arrivals, lengths: Mapping[Position, int]) -> Bound:
@@ -190,9 +196,19 @@ def _longest(task: LoadTask, rows: Sequence[Row], arrivals: Arrivals, lengths: M
 
 
 def responses_of_busy_period(load: ProcessorLoad, index: int) -> list[int] | str:
-    """Bound on the response of each job of task `index` in its longest busy period, or why none is known.
+    """Bound on the response of each job of task `index` in its longest busy period, or why none is known."""
+    found = _by_position(load, index, Arrivals({}, {}))
+    return found if isinstance(found, str) else max(found, key=len)
 
-    Where keys do not order tasks for good, every job of the busy period of the whole processor has the length of that.
+
+def responses_across(change: Transition, load: ProcessorLoad, index: int) -> list[list[int]] | str:
+    """The same of a busy period that contains a change of mode, for every position of it that counts."""
+    return _by_position(load, index, Arrivals(change.presence, change.latency_ns))
+
+
+def _by_position(load: ProcessorLoad, index: int, arrivals: Arrivals) -> list[list[int]] | str:
+    """Where keys do not order tasks for good, every job of the busy period of the whole processor has the length of
+    that.
     """
     for need in _NEEDS:
         reason = need.holds(load)
@@ -200,14 +216,16 @@ def responses_of_busy_period(load: ProcessorLoad, index: int) -> list[int] | str
             return reason
     if load.policy not in (Policy.FIXED_PRIORITY, Policy.EDF, Policy.FIFO):
         return f"{load.policy.value} has no busy periods that are looked at here"
-    rows, arrivals = rows_of(load), Arrivals({}, {})
+    rows = rows_of(load)
     mine = [row for row in rows if row.task.index == index]
     try:
         if load.policy is Policy.FIXED_PRIORITY and len(mine) == 1:
             region_ns = longest_lower_regions_ns(load)[mine[0].place]
-            return [bound.value_ns for bound in _FixedPriorityRow(load, rows, mine[0], region_ns, arrivals).usual()]
-        length_ns = arrivals.busy_ns(rows, 0, NEVER)
+            return _FixedPriorityRow(load, rows, mine[0], region_ns, arrivals).by_position()
+        lengths = _busy_lengths(rows, arrivals, load.row.switch_ns)
     except NotConverged as error:
         return str(error)
-    jobs = sum(row.jobs_within(length_ns) for row in mine)
-    return [length_ns + mine[0].task.release_jitter_ns] * jobs
+    return [
+        [length_ns + mine[0].task.release_jitter_ns] * sum(arrivals.jobs(row, length_ns, position) for row in mine)
+        for position, length_ns in lengths.items()
+    ]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rt_sched import model
 from rt_sched.analysis.chains.bounds import chain_results
 from rt_sched.analysis.faults.result import TransitionResult, TransitionTask
 from rt_sched.analysis.faults.transitions.loads import Presence, Transition, transition
 from rt_sched.analysis.faults.transitions.methods import split_methods
+from rt_sched.analysis.faults.transitions.misses import misses_across
 from rt_sched.analysis.faults.witness import transition_witnesses
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import METHODS, Method
-from rt_sched.analysis.result import ChainResult, Verdict, Witness, worst_verdict
+from rt_sched.analysis.result import ChainResult, Misses, Verdict, Witness, worst_verdict
 from rt_sched.analysis.system.engine import TaskBound, mode_bounds
+from rt_sched.analysis.system.verdicts import settled, weakly_hard_verdict
 from rt_sched.analysis.system.waits import wait_results
 from rt_sched.units import format_ns
 
@@ -68,14 +71,17 @@ class Transitions:
         return self._found[old, new]
 
     def _result(self, change: Transition, bounds: Bounds, chains: Sequence[ChainResult]) -> TransitionResult:
+        misses = misses_across(change, self._bounds[change.old.name], self._bounds[change.new.name], bounds)
         open_tasks = [
             index
             for index, one in bounds.items()
-            if change.presence[index] is not Presence.REMOVED
-            and (one.bound is None or one.bound.value_ns > one.task.deadline_ns)
+            if change.presence[index] is not Presence.REMOVED and not settled(one, misses.get(index))
         ]
         witnesses = transition_witnesses(self._system, change, open_tasks)
-        tasks = tuple(self._task(change, index, one, witnesses.get(index)) for index, one in sorted(bounds.items()))
+        tasks = tuple(
+            self._task(change, index, one, witnesses.get(index), misses.get(index))
+            for index, one in sorted(bounds.items())
+        )
         kept = {change.load.setup.tasks[index].name for index in change.of(Presence.KEPT)}
         sensors = set(change.load.setup.sensors)
         lasting = tuple(one for one in chains if all(name in kept or name in sensors for name in one.path))
@@ -84,9 +90,15 @@ class Transitions:
         verdict = worst_verdict([*(one.verdict for one in tasks), *limited])
         return TransitionResult(change.old.name, change.new.name, verdict, tasks, lasting, waits)
 
-    def _task(self, change: Transition, index: int, one: TaskBound, witness: Witness | None) -> TransitionTask:
+    def _task(
+        self, change: Transition, index: int, one: TaskBound, witness: Witness | None, misses: Misses | None
+    ) -> TransitionTask:
         presence = change.presence[index]
-        verdict, reason = _verdict(presence, one, witness)
+        if misses is None:
+            verdict, reason = _verdict(presence, one, witness)
+        else:
+            verdict, reason = weakly_hard_verdict(misses, witness)
+            misses = replace(misses, verdict=verdict)
         return TransitionTask(
             one.task.name,
             presence,
@@ -97,6 +109,7 @@ class Transitions:
             verdict,
             reason,
             witness,
+            misses,
         )
 
 
