@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 
 
 class Verdict(str, Enum):
@@ -67,12 +68,27 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingInstant:
+    """Where the worst walk along a chain reads: `reader` at instant `number` of its grid first_ns + floor(k / rate_hz).
+
+    `at_ns`: that instant, as the clock of the reader's device shows it without error.
+    """
+
+    reader: str
+    rate_hz: Fraction
+    first_ns: int
+    number: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """No legal run exceeds `value_ns`, the sum of its `terms`.
 
     `method`, `source`: how it was found and who proved that. `exact`: some legal arrivals attain it; otherwise it is
     only sufficient. `job`: number of the worst job in its busy period; `window_ns`: length from the begin of that
-    to the instant up to which interference counts. `assumptions`: keys of `AnalysisReport.assumptions`.
+    to the instant up to which interference counts. `assumptions`: keys of `AnalysisReport.assumptions`. `reads`: where
+    known phases were used, the instants at which the waits are those of the bound.
     """
 
     value_ns: int
@@ -83,6 +99,7 @@ class Bound:
     job: int = 0
     window_ns: int | None = None
     assumptions: tuple[str, ...] = ()
+    reads: tuple[ReadingInstant, ...] = ()
 
     def __post_init__(self) -> None:
         total_ns = sum(term.value_ns for term in self.terms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,25 @@ def test_steps_add_up_to_the_bounds_of_the_analysis(tmp_path: Path) -> None:
     # As the page on chains derives it: 10 + 20 + 50 - 2 of waits beside 18 of act.
     assert document["quantities"]["reaction"]["bound_ns"] == 78_000_000
     assert document["quantities"]["reaction"]["limit_ns"] == 100_000_000
+
+
+@pytest.mark.parametrize("offsets", [(0, 0, 0), (7, 3, 41), (9, 19, 1)])
+def test_the_instants_that_are_told_are_of_the_grids_and_give_the_waits(tmp_path: Path, offsets) -> None:
+    text = WHOLE
+    for period, offset in zip((10, 20, 50), offsets, strict=True):
+        text = text.replace(f"period: {period}ms", f"period: {period}ms, offset: {offset}ms")
+    document = _explained(tmp_path, "whole", text)
+    seen = 0
+    for one in document["quantities"].values():
+        for read in one["reads"]:
+            period_ns = 1_000_000_000 / read["rate_hz"]
+            assert read["at_ns"] == read["first_ns"] + read["number"] * period_ns
+        looks = {step["by"]: place for place, step in enumerate(one["steps"]) if step["kind"] == "sampling"}
+        for earlier, later in pairwise(one["reads"]):
+            between = one["steps"][looks.get(earlier["reader"], -1) + 1 : looks[later["reader"]] + 1]
+            assert later["at_ns"] - earlier["at_ns"] == sum(step["value_ns"] for step in between)
+            seen += 1
+    assert seen >= 4
 
 
 def test_the_text_tells_every_step_and_the_limit(tmp_path: Path) -> None:

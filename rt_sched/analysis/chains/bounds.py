@@ -17,14 +17,15 @@ hyperperiod instead of whole gaps (Günzel et al. 2021).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rt_sched import model
 from rt_sched.analysis.chains.delays import Unbounded
-from rt_sched.analysis.chains.phases import Hop, phased_waits
+from rt_sched.analysis.chains.phases import Hop, Read, phased_waits
 from rt_sched.analysis.chains.segments import Segment, Walk
 from rt_sched.analysis.loads.resolve import ModeLoad
-from rt_sched.analysis.result import Bound, ChainResult, Quantity, Term, TermKind, Verdict
+from rt_sched.analysis.result import Bound, ChainResult, Quantity, ReadingInstant, Term, TermKind, Verdict
 from rt_sched.analysis.system.engine import TaskBound
 
 DAVARE = "chain_sum"
@@ -140,7 +141,15 @@ def _phased(segments: Sequence[Segment], quantity: Quantity) -> Bound | None:
             found = with_event
             first_ns, waits_ns = found.waits_ns[0], found.waits_ns[1:]
     clock = [Term(TermKind.CLOCK, found.clock_ns, segments[-1].name)] if found.clock_ns else []
-    return _bound(segments, quantity, first_ns, waits_ns, (PHASED, PHASED_SOURCE), clock)
+    bound = _bound(segments, quantity, first_ns, waits_ns, (PHASED, PHASED_SOURCE), clock)
+    return replace(bound, reads=tuple(_instants(segments, found.reads)))
+
+
+def _instants(segments: Sequence[Segment], reads: Sequence[Read]) -> Iterator[ReadingInstant]:
+    for read in reads:
+        segment = segments[read.place]
+        if segment.grid is not None:
+            yield ReadingInstant(segment.name, segment.grid.rate_hz, segment.grid.first_ns, read.number, read.at_ns)
 
 
 def _bound(

@@ -47,11 +47,24 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """A segment, by its place, reads at instant `number` of its grid, which is `at_ns`."""
+
+    place: int
+    number: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Waits:
-    """`waits_ns`: one for each segment but the last, with one more at the begin for an event; `clock_ns`: errors."""
+    """`waits_ns`: one for each segment but the last, with one more at the begin for an event; `clock_ns`: errors.
+
+    `reads`: the instants of the walk with these waits, of all segments that it knows the grid of.
+    """
 
     waits_ns: tuple[int, ...]
     clock_ns: int = 0
+    reads: tuple[Read, ...] = ()
 
 
 def phased_waits(hops: Sequence[Hop], *, backward: bool, event: bool = False) -> Waits | None:
@@ -65,6 +78,7 @@ def phased_waits(hops: Sequence[Hop], *, backward: bool, event: bool = False) ->
     if event and (len(hops) < 2 or hops[0].grid is None or hops[1].grid is None):
         return None
     waits: list[int] = []
+    reads: list[Read] = []
     clock_ns, known, place = 0, False, 0
     while place < len(hops):
         run = place
@@ -75,10 +89,11 @@ def phased_waits(hops: Sequence[Hop], *, backward: bool, event: bool = False) ->
             if found is None:
                 return None
             known, waits, clock_ns = True, [*waits, *found.waits_ns], clock_ns + found.clock_ns
+            reads += [Read(place + one.place, one.number, one.at_ns) for one in found.reads]
         if run + 1 < len(hops):
             waits.append(hops[run].gap_ns if backward else hops[run + 1].gap_ns)
         place = run + 1
-    return Waits(tuple(waits), clock_ns) if known else None
+    return Waits(tuple(waits), clock_ns, tuple(reads)) if known else None
 
 
 def _worst(run: Sequence[Hop], backward: bool, event: bool) -> Waits | None:
@@ -89,8 +104,9 @@ def _worst(run: Sequence[Hop], backward: bool, event: bool) -> Waits | None:
     if count > _MOST_INSTANTS:
         return None
     steps = walk.back if backward else walk.on
-    worst = max((steps(number) for number in range(count)), key=sum)
-    return Waits(tuple(walk.rounded([walk.periods[0], *worst] if event else worst)), walk.clock_ns)
+    worst = max((steps(number) for number in range(count)), key=lambda instants: instants[-1] - instants[0])
+    waits = walk.waits(worst)
+    return Waits(tuple(walk.rounded([walk.periods[0], *waits] if event else waits)), walk.clock_ns, walk.reads(worst))
 
 
 class _Walk:
@@ -110,25 +126,38 @@ class _Walk:
         return lcm(*self.periods) // self.periods[place]
 
     def on(self, number: int) -> list[int]:
-        """Waits of what instant `number` of the first grid read."""
-        waits, at = [], self._firsts[0] + number * self.periods[0]
+        """Instants at which the segments read what goes on from instant `number` of the first grid."""
+        instants = [self._firsts[0] + number * self.periods[0]]
         for place in range(1, len(self.periods)):
-            visible = at + self._delays[place - 1]
-            surely = visible + self._margins[place - 1]
-            at = surely + (self._firsts[place] - surely) % self.periods[place]
-            waits.append(at - visible)
-        return waits
+            surely = instants[-1] + self._delays[place - 1] + self._margins[place - 1]
+            instants.append(surely + (self._firsts[place] - surely) % self.periods[place])
+        return instants
 
     def back(self, number: int) -> list[int]:
-        """Waits behind what instant `number` of the last grid finds."""
-        waits: list[int] = []
-        at = self._firsts[-1] + number * self.periods[-1]
+        """Instants at which the segments read what instant `number` of the last grid finds."""
+        instants = [self._firsts[-1] + number * self.periods[-1]]
         for place in range(len(self.periods) - 2, -1, -1):
-            latest = at - self._delays[place] - self._margins[place]
-            earlier = latest - (latest - self._firsts[place]) % self.periods[place]
-            waits.insert(0, at - self._delays[place] - earlier)
-            at = earlier
-        return waits
+            latest = instants[0] - self._delays[place] - self._margins[place]
+            instants.insert(0, latest - (latest - self._firsts[place]) % self.periods[place])
+        return instants
+
+    def waits(self, instants: Sequence[int]) -> list[int]:
+        """From where something is visible until it is read."""
+        steps = zip(pairwise(instants), self._delays, strict=False)
+        return [after - before - delay for (before, after), delay in steps]
+
+    def reads(self, instants: Sequence[int]) -> tuple[Read, ...]:
+        """The instants as those of the grids, moved by whole hyperperiods so that none has a negative number."""
+        numbers = [
+            (at - first) // period for at, first, period in zip(instants, self._firsts, self.periods, strict=True)
+        ]
+        whole = lcm(*self.periods)
+        moved = max(-(number * period // whole) for number, period in zip(numbers, self.periods, strict=True))
+        shift = max(moved, 0) * whole
+        return tuple(
+            Read(place, number + shift // period, (at + shift) // self.scale)
+            for place, (number, period, at) in enumerate(zip(numbers, self.periods, instants, strict=True))
+        )
 
     def rounded(self, waits: Sequence[int]) -> list[int]:
         """The waits in nanoseconds; their sum is the exact one rounded up."""

@@ -24,6 +24,7 @@ from rt_sched.app.analyze.rows import (
     chain_bounds,
     chain_limit_columns,
     misses_row,
+    reads_rows,
     refusal_rows,
     terms_rows,
     witness_row,
@@ -259,6 +260,7 @@ def _chain(one: ChainResult) -> dict[str, Any]:
             "counts": bool(one.limits_ns),
             "methods": {quantity.value: bound.method for quantity, bound in bounds if bound is not None},
             "terms": {quantity.value: terms_rows(bound) for quantity, bound in bounds},
+            "reads": {quantity.value: reads_rows(bound) for quantity, bound in bounds},
         }
     )
 

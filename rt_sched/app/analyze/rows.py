@@ -30,6 +30,20 @@ def terms_rows(bound: Bound | None) -> list[dict[str, Any]]:
     ]
 
 
+def reads_rows(bound: Bound | None) -> list[dict[str, Any]]:
+    """Where known phases were used: the instants at which each reader on a clock reads in the worst case."""
+    return [
+        {
+            "reader": read.reader,
+            "rate_hz": float(read.rate_hz),
+            "first_ns": read.first_ns,
+            "number": read.number,
+            "at_ns": read.at_ns,
+        }
+        for read in (() if bound is None else bound.reads)
+    ]
+
+
 def witness_row(witness: Witness | None) -> dict[str, Any] | None:
     """The run that misses."""
     if witness is None:

@@ -14,7 +14,7 @@ from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import Bound, Quantity
 from rt_sched.analysis.system.engine import TaskBound, mode_bounds
-from rt_sched.app.analyze.rows import chain_bounds, terms_rows
+from rt_sched.app.analyze.rows import chain_bounds, reads_rows, terms_rows
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.model import System
 from rt_sched.units import NS_PER_S, format_ns
@@ -104,7 +104,14 @@ def _rows(terms: Any) -> list[dict[str, Any]]:
 
 def _quantity(quantity: Quantity, bound: Bound | None, limit_ns: int | None, segments: list[Segment]) -> dict[str, Any]:
     """A bound with its steps, and what it would be with less knowledge: of phases, and of priorities."""
-    row: dict[str, Any] = {"bound_ns": None, "limit_ns": limit_ns, "method": None, "source": None, "steps": []}
+    row: dict[str, Any] = {
+        "bound_ns": None,
+        "limit_ns": limit_ns,
+        "method": None,
+        "source": None,
+        "steps": [],
+        "reads": [],
+    }
     if bound is None:
         return row
     totals = accumulate(term.value_ns for term in bound.terms)
@@ -113,6 +120,7 @@ def _quantity(quantity: Quantity, bound: Bound | None, limit_ns: int | None, seg
         "method": bound.method,
         "source": bound.source,
         "steps": [step | {"total_ns": total} for step, total in zip(terms_rows(bound), totals, strict=True)],
+        "reads": reads_rows(bound),
         "without_phases_ns": sporadic_bound(segments, quantity).value_ns,
         "plain_sum_ns": davare_bound(segments, quantity).value_ns,
     }
@@ -195,6 +203,9 @@ def _quantity_lines(one: Mapping[str, Any], *, back: bool) -> list[str]:
     sign = "" if one["limit_ns"] is None else " <=" if one["bound_ns"] <= one["limit_ns"] else " >"
     lines.append(f"   together {format_ns(one['bound_ns'])}{sign or ';'} {limit}")
     lines.append(f"   method {one['method']}, source {one['source']}")
+    if one["reads"]:
+        told = ", ".join(f"{read['reader']} at {format_ns(read['at_ns'])}" for read in one["reads"])
+        lines.append(f"   the waits are longest where they look at these instants: {told}")
     if one["without_phases_ns"] > one["bound_ns"]:
         lines.append(f"   without knowledge of phases it would be {format_ns(one['without_phases_ns'])}")
     if one["plain_sum_ns"] > one["without_phases_ns"]:
