@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rt_sched.faults.kinds import BY_NAME, KINDS, LASTS, Kind, Strikes
+from rt_sched.faults.kinds import BY_NAME, KINDS, LASTS, NEED_LOG_TIME, Kind, Strikes
 from rt_sched.faults.script import Damage, Event, FaultScript, Injection, Trigger
 from rt_sched.model import ArrivalClock, System
 from rt_sched.units import NS_PER_MS
@@ -48,13 +48,12 @@ def targets_of(system: System, active: Collection[str], kind: Kind) -> list[str]
         return [device.name for device in system.devices]
     if kind.strikes is Strikes.LINK:
         return [link.name for link in system.links]
-    by_stamp = kind.name.startswith(("message.", "clock."))
     return [
         sensor.name
         for sensor in system.sensors
         if sensor.name in active
         and kind.strikes in (Strikes.SENSOR, sensor.kind.value)
-        and not (by_stamp and sensor.arrival_clock is ArrivalClock.CAPTURE)
+        and not (kind.name in NEED_LOG_TIME and sensor.arrival_clock is ArrivalClock.CAPTURE)
     ]
 
 

@@ -138,4 +138,7 @@ KINDS: tuple[Kind, ...] = (
     ),
 )
 
+#: Kinds that show only where messages arrive by log time, and not by their stamps.
+NEED_LOG_TIME = frozenset({"message.delay", "message.duplicate", "message.reorder", "clock.step"})
+
 BY_NAME = {kind.name: kind for kind in KINDS}

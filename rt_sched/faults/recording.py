@@ -34,8 +34,8 @@ ON_MESSAGES = (
     | _TAKING
     | {"payload.corrupt", "message.delay", "message.duplicate", "message.reorder", "clock.step"}
 )
-#: A duplicate comes after this share of the sensor's period.
-_DUPLICATE_AFTER = Fraction(1, 4)
+#: A duplicate comes right behind its message, after this share of the sensor's period.
+_DUPLICATE_AFTER = Fraction(1, 100)
 #: A message that is overtaken comes so many periods late.
 _OVERTAKEN_AFTER = Fraction(3, 2)
 
@@ -70,8 +70,10 @@ class FaultedRecording:
         for strike in strikes:
             if strike.fault.kind_name in ON_MESSAGES and strike.fault.target in topics_of:
                 self._strikes[topics_of[strike.fault.target]].append(strike)
-        copies = any(strike.fault.kind_name == "message.duplicate" for strike in strikes)
-        self._copies_from = 1 + max((one.index for one in recording.messages()), default=0) if copies else 0
+        copying = [strike.fault.name for strike in strikes if strike.fault.kind_name == "message.duplicate"]
+        beyond = 1 + max((one.index for one in recording.messages()), default=0) if copying else 0
+        # Each fault that copies doubles the indices that there may be.
+        self._copies_from = {name: beyond << number for number, name in enumerate(copying)}
 
     @property
     def path(self) -> str:
@@ -144,9 +146,9 @@ class FaultedRecording:
         """Of the bits that flip."""
         return draw(self._seed, fault.name, message.index, "bits")
 
-    def copy_index(self, message: RecordedMessage) -> int:
-        """The index of a second copy of a message."""
-        return self._copies_from + message.index
+    def copy_index(self, fault: Injection, message: RecordedMessage) -> int:
+        """The index of the copy of a message that a fault makes."""
+        return self._copies_from[fault.name] + message.index
 
 
 class _Line:
@@ -186,7 +188,7 @@ class _Line:
         if kind == "message.delay":
             return [_later(message, fault.by_ns)]
         if kind == "message.duplicate":
-            copy = dataclasses.replace(message, index=self._recording.copy_index(message))
+            copy = dataclasses.replace(message, index=self._recording.copy_index(fault, message))
             return [message, _later(copy, ceil_int(_DUPLICATE_AFTER * self._period_ns))]
         if kind == "message.reorder":
             number = self._passed[fault.name] = self._passed.get(fault.name, -1) + 1

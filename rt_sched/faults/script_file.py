@@ -12,7 +12,7 @@ from rt_sched.config.problems import Problems, unknown
 from rt_sched.config.table import Table, named_entries
 from rt_sched.config.yaml_file import root_of_file
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.faults.kinds import BY_NAME, KINDS, Kind, Strikes
+from rt_sched.faults.kinds import BY_NAME, KINDS, NEED_LOG_TIME, Kind, Strikes
 from rt_sched.faults.script import Event, FaultScript, Injection, Trigger
 from rt_sched.faults.script_spec import EVENT, EVENTS, FAULT, SCRIPT, SCRIPT_VERSION
 from rt_sched.model import ArrivalClock, System
@@ -105,11 +105,10 @@ def _check_values(table: Table, kind: Kind, values: Mapping[str, Any], target: s
     if last is not None and "to" in kind.keys and values["from_deg"] == values["to_deg"]:
         problems.add(last, "the sector is empty: it ends where it begins")
     sensor = next((one for one in system.sensors if one.name == target), None)
-    by_stamp = kind.name.startswith(("message.", "clock."))
-    if sensor is not None and by_stamp and sensor.arrival_clock is ArrivalClock.CAPTURE:
+    if sensor is not None and kind.name in NEED_LOG_TIME and sensor.arrival_clock is ArrivalClock.CAPTURE:
         place = table.get("target") or table.node
         problems.add(
-            place, f"messages of {target} arrive by their stamps (arrival_clock: capture), so {kind.name} is not seen"
+            place, f"messages of {target} arrive by their stamps (arrival: capture), so {kind.name} is not seen"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from pipelines.imu_health import FORCE_SATURATED, GYRO_SATURATED, STUCK, SampleChecks
@@ -87,7 +87,7 @@ def monitors_of(system: System, sensor: Sensor) -> list[Monitor]:
 
 
 def sensor_findings(
-    system: System, recording: FaultedRecording, topics_of: Mapping[str, str], sensors: Sequence[str]
+    system: System, recording: FaultedRecording, topics_of: Mapping[str, str], sensors: Collection[str]
 ) -> Iterator[Finding]:
     """What the monitors of `sensors` find in the recording, in order of arrival; each finding once, when it begins."""
     watched = {topics_of[one.name]: one.name for one in system.sensors if one.name in sensors and one.name in topics_of}

@@ -1,0 +1,104 @@
+"""Verdicts on findings and commands that are written down by hand."""
+
+import pytest
+
+from rt_sched.faults.outcomes import Verdict, outcomes
+from rt_sched.faults.script import Damage, Injection, Strike, Trigger
+from rt_sched.faults.watching import Finding
+from rt_sched.messages import ArbiterDecision, ArbiterState, Command
+
+NOMINAL, BACKUP = ArbiterState.NOMINAL, ArbiterState.BACKUP
+
+
+def strike(kind="camera.black", begin=100, end=None, **values):
+    return Strike(Injection("f", kind, "eye", Trigger(begin), **values), begin, end)
+
+
+def found(time, what="eye", monitor="black", worst=50):
+    return Finding(time, monitor, what, worst, "")
+
+
+def decisions(*rows):
+    """(time, state, acceleration) -> what the arbiter says then."""
+    return [
+        (time, ArbiterDecision(0, time, state, state.value.lower(), Command(0, "", 0, force, False, None, True), ""))
+        for time, state, force in rows
+    ]
+
+
+USUAL = decisions(*((time, NOMINAL, 0.0) for time in range(0, 400, 50)))
+
+
+def verdict(findings, had=None, without=None, one=None):
+    (outcome,) = outcomes([one or strike()], findings, had, without)
+    return outcome.verdict
+
+
+@pytest.mark.parametrize(
+    ("findings", "wanted"),
+    [
+        ([found(150)], Verdict.DETECTED),
+        ([found(151)], Verdict.LATE),
+        ([found(99)], Verdict.UNKNOWN),
+        ([found(120, what="other")], Verdict.UNKNOWN),
+        ([found(99), found(170), found(130)], Verdict.DETECTED),
+    ],
+)
+def test_the_first_finding_about_the_target_counts(findings, wanted):
+    assert verdict(findings) is wanted
+
+
+def test_what_comes_after_the_end_counts_as_long_as_it_may_still_show():
+    ended = strike(end=110)
+    assert verdict([found(160)], one=ended) is Verdict.LATE
+    assert verdict([found(161)], one=ended) is Verdict.UNKNOWN
+    assert verdict([found(171)], one=strike("message.delay", end=110, by_ns=10)) is Verdict.UNKNOWN
+    assert verdict([found(170)], one=strike("message.delay", end=110, by_ns=10)) is Verdict.LATE
+
+
+def test_unnoticed_is_tolerated_only_when_no_command_changes():
+    other = [*USUAL[:-1], *decisions((350, NOMINAL, -1.0))]
+    assert verdict([], USUAL, USUAL) is Verdict.TOLERATED
+    assert verdict([], other, USUAL) is Verdict.SILENT
+    assert verdict([], None, None) is Verdict.UNKNOWN
+    assert verdict([found(120)], other, USUAL) is Verdict.DETECTED
+
+
+@pytest.mark.parametrize(
+    ("one", "promised"),
+    [
+        (strike(), True),
+        (strike(share=0.5), False),
+        (strike("payload.corrupt"), True),
+        (strike("payload.corrupt", how=Damage.FLIP), False),
+    ],
+)
+def test_monitors_promise_nothing_of_what_is_struck_in_part(one, promised):
+    (outcome,) = outcomes([one], [found(140)], None, None)
+    assert (outcome.declared_ns == 50) == promised
+    assert verdict([found(900)], one=one) is (Verdict.LATE if promised else Verdict.DETECTED)
+
+
+def test_the_reaction_is_the_first_other_state_and_lasts_until_the_last():
+    had = decisions((50, NOMINAL, 0), (100, NOMINAL, 0), (150, BACKUP, 0), (200, NOMINAL, 0), (250, BACKUP, 0))
+    (outcome,) = outcomes([strike()], [found(120)], [*had, *decisions((300, NOMINAL, 0), (350, NOMINAL, 0))], None)
+    reaction = outcome.reaction
+    assert reaction is not None
+    assert (reaction.since_ns, reaction.state, reaction.selected, reaction.recovered_ns) == (
+        150,
+        "BACKUP",
+        "backup",
+        300,
+    )
+    (outcome,) = outcomes([strike()], [found(120)], had, None)
+    assert outcome.reaction is not None
+    assert outcome.reaction.recovered_ns is None
+    (outcome,) = outcomes([strike()], [found(120)], USUAL, None)
+    assert outcome.reaction is None
+
+
+def test_a_reaction_belongs_to_the_fault_before_it():
+    had = decisions((50, NOMINAL, 0), (150, NOMINAL, 0), (250, BACKUP, 0))
+    first, second = outcomes([strike(begin=100), strike(begin=200)], [], had, had)
+    assert first.reaction is None
+    assert second.reaction is not None
