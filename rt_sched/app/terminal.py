@@ -204,8 +204,8 @@ def _missed_style(task: Mapping[str, Any]) -> str:
 
 
 def _topic_table(summary: Mapping[str, Any]) -> Table:
-    quarantined = ("quarantined",) if any(topic["quarantined"] for topic in summary["topics"]) else ()
-    counts = ("recorded", "delivered", "unread", "dropped", "undecodable", *quarantined, "lost_to_faults", "unmapped")
+    rare = [fate for fate in ("quarantined", "after_end") if any(topic[fate] for topic in summary["topics"])]
+    counts = ("recorded", "delivered", "unread", "dropped", "undecodable", *rare, "lost_to_faults", "unmapped")
     table = plain_table(
         "Messages",
         ("topic", "sensor"),

@@ -13,7 +13,7 @@ from rt_sched.report.text import count, of_limit, plural, time_with_unit
 CHAIN_MEASURES = {"reaction": "reaction time", "latency": "latency from capture", "data_age": "data age"}
 
 #: What can become of a recorded message that is not delivered.
-TOPIC_FATES = ("dropped", "undecodable", "quarantined", "unread", "lost_to_faults", "unmapped")
+TOPIC_FATES = ("dropped", "undecodable", "quarantined", "unread", "lost_to_faults", "after_end", "unmapped")
 
 #: A value from this share of its limit on is called close to it.
 CLOSE = 0.9
@@ -217,7 +217,7 @@ def _messages(summary: Mapping[str, Any]) -> Figure | None:
         detail += f", {count(total['quarantined'])} quarantined"
     if total["lost_to_faults"]:
         detail += f", {count(total['lost_to_faults'])} lost to faults"
-    unused = sum(unused_messages(t) + (t.get("unread") or 0) + (t.get("unmapped") or 0) for t in topics)
+    unused = sum(unused_messages(t) + sum(t.get(k) or 0 for k in ("unread", "after_end", "unmapped")) for t in topics)
     if unused:
         detail += f", {count(unused)} not used"
     share = total["delivered"] / total["recorded"] if total["recorded"] else None

@@ -39,10 +39,10 @@ class FakeRecording:
     )
 
 
-PARTS = ("delivered", "unread", "dropped", "undecodable", "quarantined", "lost_to_faults", "unmapped")
+PARTS = ("delivered", "unread", "dropped", "undecodable", "quarantined", "lost_to_faults", "after_end", "unmapped")
 
 
-def fates(text, *, faults=(), refused=(), count=20):
+def fates(text, *, faults=(), refused=(), count=20, horizon_ns=None):
     system = load_system_text(text, file_name="x", base_dir=Path(), stages=ImportedStages())
     arrival = np.arange(count, dtype=np.int64) * 10 * MS
     samples = SampleTable(
@@ -54,7 +54,7 @@ def fates(text, *, faults=(), refused=(), count=20):
     )
     intake = SensorIntake("imu", "/imu", count + 3, count, 2, 1, 0, "broken")
     timeline = Timeline(0, samples, np.arange(count), (intake,), ())
-    horizon_ns = count * 10 * MS + 50 * MS
+    horizon_ns = horizon_ns or count * 10 * MS + 50 * MS
     simulation = Simulation(lower(system, make_plan(system), samples, horizon_ns=horizon_ns, faults=faults))
     simulation.run()
     first = min((fault.time_ns for fault in faults), default=None)
@@ -78,6 +78,11 @@ def test_a_slow_clock_leaves_messages_unread():
 def test_what_only_a_lost_device_read_is_lost_to_the_fault():
     row = fates(SYSTEM % ("far.mcu", ""), faults=[Fault(FaultKind.DEVICE, "far", 95 * MS)])
     assert (row["delivered"], row["lost_to_faults"]) == (10, 10)
+
+
+def test_what_is_due_after_the_end_is_nobodys_loss():
+    row = fates(SYSTEM % ("near.mcu", ""), horizon_ns=75 * MS)
+    assert (row["delivered"], row["after_end"], row["lost_to_faults"], row["unread"]) == (8, 12, 0, 0)
 
 
 def test_refused_samples_are_undecodable_and_not_delivered_as_well():

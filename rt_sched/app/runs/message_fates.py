@@ -29,7 +29,7 @@ def topic_rows(
     `delivered`: read by a job. `unread`: reached its readers' registers, but a newer message came before they looked
     (or the run ended, or no task reads the sensor). `dropped`: lost by a full queue or without a partner, on any edge.
     `undecodable`: unreadable or refused. `quarantined`: not replayed, as its stamps jump or step back.
-    `lost_to_faults`: by an injected fault. `unmapped`: of a topic without a sensor. `refused_samples`: rows of the
+    `lost_to_faults`: by an injected fault. `after_end`: due after the run had ended. `unmapped`: of a topic without a sensor. `refused_samples`: rows of the
     sample table.
     """
     fates = _fates(trace, refused_samples, first_fault_ns)
@@ -65,11 +65,13 @@ def _fates(trace: Trace, refused_samples: Collection[int], first_fault_ns: int |
     ended = np.equal(jobs.status, JobStatus.LOST)
     read = _members(count, _samples(jobs.inputs[~ended & np.not_equal(jobs.status, JobStatus.SKIPPED)]))
     read_by_lost = _members(count, _samples(jobs.inputs[ended]))
-    sensor_lost = np.not_equal(trace.samples.status, SampleStatus.DELIVERED)
+    sensor_lost = np.equal(trace.samples.status, SampleStatus.LOST)
+    never_due = np.equal(trace.samples.status, SampleStatus.WAITING)
     decided = np.zeros(count, np.bool_)
     fates: dict[str, Bools] = {}
     for fate, members in (
         ("lost_to_faults", sensor_lost),
+        ("after_end", never_due),
         ("undecodable", refused),
         ("dropped", dropped),
         ("lost_to_faults", partner_lost),
