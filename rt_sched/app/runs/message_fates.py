@@ -29,8 +29,8 @@ def topic_rows(
     `delivered`: read by a job. `unread`: reached its readers' registers, but a newer message came before they looked
     (or the run ended, or no task reads the sensor). `dropped`: lost by a full queue or without a partner, on any edge.
     `undecodable`: unreadable or refused. `quarantined`: not replayed, as its stamps jump or step back.
-    `lost_to_faults`: by an injected fault. `after_end`: due after the run had ended. `unmapped`: of a topic without a sensor. `refused_samples`: rows of the
-    sample table.
+    `lost_to_faults`: by an injected fault. `after_end`: due after the run had ended. `unmapped`: of a topic without a
+    sensor. `refused_samples`: rows of the sample table.
     """
     fates = _fates(trace, refused_samples, first_fault_ns)
     index_of = {sensor.name: index for index, sensor in enumerate(system.sensors)}

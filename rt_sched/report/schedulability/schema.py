@@ -77,7 +77,8 @@ _ROWS = {
     "arrival": "task:text arrival_ns:ns",
     "chain": "name:text mode:text path:[text] reaction_bound_ns:ns? reaction_limit_ns:ns? latency_bound_ns:ns? "
     "latency_limit_ns:ns? data_age_bound_ns:ns? data_age_limit_ns:ns? verdict:verdict reason:text counts:yes "
-    "methods:{text} terms:{[term]} reads:{[read]} reaction_share_ppm:int? latency_share_ppm:int? data_age_share_ppm:int? "
+    "methods:{text} terms:{[term]} reads:{[read]} "
+    "reaction_share_ppm:int? latency_share_ppm:int? data_age_share_ppm:int? "
     "reaction_margin_ns:ns? latency_margin_ns:ns? data_age_margin_ns:ns? delays:[delay_in_chain] "
     "observed:[chain_in_run] reaction_observed_ns:ns? latency_observed_ns:ns? data_age_observed_ns:ns? ...",
     "read": "reader:text rate_hz:num first_ns:ns number:int at_ns:ns",
