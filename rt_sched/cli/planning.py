@@ -32,6 +32,9 @@ def plan(
     offsets: Annotated[
         bool, typer.Option("--offsets", help="The plan also sets offsets of timed tasks, where bounds get better.")
     ] = False,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Small tasks of one chain may become one task, where the plan gets better.")
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Also why each task is where it is, critical path, speed-up, offsets.")
     ] = False,
@@ -77,6 +80,7 @@ def plan(
         failover=failover,
         pairs=tuple(pairs or ()),
         offsets=offsets,
+        merge=merge,
         output=output,
         force=force,
         tables=tables,

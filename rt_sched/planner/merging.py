@@ -8,33 +8,39 @@ Merged they are one job with one release, and the hand-over is a call.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from rt_sched.analysis.analyze import analyze_mode
 from rt_sched.analysis.loads.resolve import mode_loads
-from rt_sched.analysis.result import ModeResult
+from rt_sched.analysis.result import ModeResult, Verdict
 from rt_sched.lowering import check_plan
 from rt_sched.lowering.merging import check_merged, merged_name, with_merged
 from rt_sched.model import Plan, System
+from rt_sched.planner.failover import FailoverPlan
 from rt_sched.planner.fusion import Fusion
 from rt_sched.planner.plan import make_plan
+from rt_sched.planner.planned import Planned
+from rt_sched.planner.recoverable import answered
 from rt_sched.planner.switches import switches_for_each_job
 
 Groups = tuple[tuple[str, ...], ...]
+NO_GROUPS: Groups = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
     """What merging a pair alone would do to a plan; `reason`: why it cannot be, else empty.
 
-    `share`: of the smaller one's worst case that the hand-over costs. `switches`, `switches_merged`: of all cores for
-    each job of the pair, in a run of either plan with worst cases. `saved_ns`: the time of those saved, for each job.
-    `bound_ns`: sum of the response bounds of both; `bound_merged_ns`: that of the merged task; None: no bound.
+    `hand_over_ns`: what a hand-over costs; `share`: that of the smaller one's worst case. `switches`,
+    `switches_merged`: of all cores for each job of the pair, in a run of either plan with worst cases. `saved_ns`: the
+    time of those saved, for each job. `bound_ns`: sum of the response bounds of both; `bound_merged_ns`: that of the
+    merged task; None: no bound.
     """
 
     first: str
     second: str
+    hand_over_ns: int
     share: Fraction
     reason: str
     switches: Fraction = Fraction(0)
@@ -74,7 +80,7 @@ def _merge(
     group = (one.first, one.second)
     reasons = check_merged(system, (group,))
     if reasons:
-        return Merge(*group, one.share, "; ".join(reason.partition(": ")[2] for reason in reasons))
+        return Merge(*group, one.saved_ns, one.share, "; ".join(reason.partition(": ")[2] for reason in reasons))
     merged, name = with_merged(system, (group,)), merged_name(group)
     renamed = {second: first for second, first in beside.items() if second != one.second}
     renamed = {
@@ -83,7 +89,12 @@ def _merge(
     places = {task: place for task, place in elements.items() if task not in group} | {name: elements[one.first]}
     then = make_plan(merged, plan.policy, elements=places, beside=renamed)
     if check_plan(system, plan) or (reasons := check_plan(merged, then)):
-        return Merge(*group, one.share, "; ".join(reasons) or "the plan with both on one core cannot be carried out")
+        return Merge(
+            *group,
+            one.saved_ns,
+            one.share,
+            "; ".join(reasons) or "the plan with both on one core cannot be carried out",
+        )
     before = switches_for_each_job(system, plan, one.second)
     after = switches_for_each_job(merged, then, name)
     element = next(
@@ -91,6 +102,7 @@ def _merge(
     )
     return Merge(
         *group,
+        one.saved_ns,
         one.share,
         "",
         before,
@@ -116,6 +128,11 @@ def _sum_ns(modes: Sequence[ModeResult], names: Sequence[str]) -> int | None:
     return max(sums, default=None)
 
 
-def with_groups(plan: Plan, groups: Groups) -> Plan:
-    """The plan of a system with merged tasks as one for the system of the file."""
-    return replace(plan, merged=groups)
+def is_better(merged: tuple[Planned, FailoverPlan | None], plain: tuple[Planned, FailoverPlan | None]) -> bool:
+    """Whether what was found with merged tasks is better than without, and answers no fewer losses."""
+    costs = [None if found.best is None else found.best.costs for found, _ in (merged, plain)]
+    if costs[0] is None or merged[0].verdict is not Verdict.SCHEDULABLE:
+        return False
+    answers = [0 if failover is None else answered(failover) for _, failover in (merged, plain)]
+    objective = plain[0].objective
+    return answers[0] >= answers[1] and (costs[1] is None or costs[0].key(objective) < costs[1].key(objective))

@@ -1,4 +1,4 @@
-"""How many switches small tasks that follow each other cost: on one core, apart, and if they were one task."""
+"""How many switches small tasks that follow each other cost, on one core and apart."""
 
 from __future__ import annotations
 
@@ -23,16 +23,12 @@ _LONGEST_NS = 2 * NS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class PairSwitches:
-    """Switches of all cores for each job of `second`: with the pairs on one core each, and with all of them apart.
-
-    `as_one`: on one core, without those to `second`, which one task for both would not need.
-    """
+    """Switches of all cores for each job of `second`: with the pairs on one core each, and with this one apart."""
 
     first: str
     second: str
     together: Fraction
     apart: Fraction
-    as_one: Fraction
 
 
 def switches_of(
@@ -49,7 +45,7 @@ def switches_of(
     for one in fused:
         others = [other for other in fused if other is not one]
         apart = _run(system, make_plan(system, policy, elements=elements, beside=_beside(others)), fused)
-        jobs, own = _jobs(together, one.second), _switches(together, one.second)
+        jobs = _jobs(together, one.second)
         if jobs:
             found.append(
                 PairSwitches(
@@ -57,7 +53,6 @@ def switches_of(
                     one.second,
                     Fraction(_switches(together), jobs),
                     Fraction(_switches(apart), jobs),
-                    Fraction(_switches(together) - own, jobs),
                 )
             )
     return tuple(found)
@@ -92,9 +87,5 @@ def _jobs(trace: Trace, task: str) -> int:
     return int(np.count_nonzero(mine))
 
 
-def _switches(trace: Trace, task: str | None = None) -> int:
-    """Of all tasks, or to one of them."""
-    jobs = trace.slices.job[np.equal(trace.slices.kind, SliceKind.SWITCH)]
-    if task is None:
-        return len(jobs)
-    return int(np.count_nonzero(trace.jobs.task[jobs] == trace.task_names.index(task)))
+def _switches(trace: Trace) -> int:
+    return int(np.count_nonzero(np.equal(trace.slices.kind, SliceKind.SWITCH)))

@@ -10,9 +10,11 @@ import pytest
 from planned_systems import system_of
 
 from rt_sched.analysis.analyze import analyze
+from rt_sched.app.analyze.job import analysed_system
 from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context
+from rt_sched.app.plan.job import PlanRequest, planned_document
 from rt_sched.config.plan_text import plan_text, system_sha256
 from rt_sched.errors import ConfigError
 from rt_sched.lowering import Execution, check_plan, lower, nominal_samples
@@ -130,6 +132,23 @@ def test_a_plan_file_carries_merged_tasks(system: System, tmp_path: Path) -> Non
     assert [(one.line, one.message) for one in caught.value.problems] == [
         (11, "merged grab+clip: clip does not follow grab alone, on its device")
     ]
+
+
+def test_plan_merges_where_that_is_better_and_says_what_it_saves(tmp_path: Path) -> None:
+    path, plan_path = tmp_path / "small.yaml", tmp_path / "plan.yaml"
+    path.write_text(f"rt_sched: 1\nname: small\n{SMALL}")
+    asked = PlanRequest(str(path), search=False, merge=True, output=plan_path)
+    document = planned_document(asked, lambda _: None)
+    assert document["verdict"] == "schedulable"
+    assert document["merged"] == [["grab", "scale", "clip", "detect"]]
+    assert all(one["applied"] and one["share"] > one["threshold"] == 0.05 for one in document["merges"])
+    assert [one["task"] for one in document["placements"]] == ["grab+scale+clip+detect", "log", "watch"]
+    apart = planned_document(replace(asked, merge=False, explain=True, output=None), lambda _: None)
+    assert document["costs"]["latency_ns"] < apart["costs"]["latency_ns"]
+    assert apart["merged"] == []
+    assert [one["applied"] for one in apart["merges"]] == [False] * 3
+    found = analysed_system(str(path), None, None, plan_file=plan_path)
+    assert found.report.modes[0].chains[0].latency.value_ns == document["costs"]["latency_ns"]
 
 
 class Number(StageBase):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,17 +12,20 @@ from rt_sched.analysis.result import Verdict, worst_verdict
 from rt_sched.app.inputs.loss_args import parse_losses
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
-from rt_sched.app.plan.rows import Row, failover_row, frame_row, offset_rows, plan_row
+from rt_sched.app.plan.rows import Row, failover_row, frame_row, merge_rows, offset_rows, plan_row
 from rt_sched.app.plan.schedule_tables import tables_section, write_fragment
 from rt_sched.config import load_system
 from rt_sched.config.plan_text import plan_text
 from rt_sched.errors import AnalysisNotApplicable, DeploymentError
+from rt_sched.lowering.merging import merged_name, with_merged
 from rt_sched.lowering.offsets import with_offsets
 from rt_sched.model import System
 from rt_sched.planner import POLICIES
 from rt_sched.planner.better_offsets import with_better_offsets
 from rt_sched.planner.explain import frame_figures, reasons
-from rt_sched.planner.failover.losses import single_losses
+from rt_sched.planner.failover import FailoverPlan
+from rt_sched.planner.failover.losses import Losses, single_losses
+from rt_sched.planner.merging import NO_GROUPS, groups_of, is_better, merges_of
 from rt_sched.planner.objectives import Objective
 from rt_sched.planner.offsets import OffsetProposal, propose_offsets
 from rt_sched.planner.optimise import optimise
@@ -43,7 +46,8 @@ class PlanRequest:
     """What the user asked for. `search`: solver and moves, not heuristics alone. `explain`: reasons, figures, offsets.
 
     `failover`: takeovers are planned, too. `pairs`: what is lost at one time, beside every single loss.
-    `offsets`: the plan sets those of timed tasks, where bounds get better. `output`: the plan file to write, or None.
+    `offsets`: the plan sets those of timed tasks, where bounds get better. `merge`: small tasks of one chain may become
+    one task. `output`: the plan file to write, or None.
     `tables`: elements that get a time-triggered table, separated by commas, or all; `tables_output`: where they are
     written; `free_offsets`: whether they may move timed tasks.
     """
@@ -57,6 +61,7 @@ class PlanRequest:
     failover: bool = True
     pairs: tuple[str, ...] = ()
     offsets: bool = False
+    merge: bool = False
     output: Path | None = None
     force: bool = False
     tables: str | None = None
@@ -77,18 +82,16 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
     losses = (*single_losses(system), *parse_losses(request.pairs, system))
     if request.search:
         load_solver()
-    stop = Stop(request.time_limit_s)
-    with interruptible(stop):
-        found = optimise(
-            system, Objective(request.objective), stop, policy=request.policy, search=request.search, tell=tell
-        )
-    failover = None
-    if request.failover and found.verdict is Verdict.SCHEDULABLE:
-        tell("planning takeovers")
-        asked = Stop(math.inf)
-        with interruptible(asked):
-            found, failover = with_takeovers(system, found, tell, losses, asked)
-        found = replace(found, interrupted=found.interrupted or asked.asked)
+    of_file, groups = system, NO_GROUPS
+    found, failover = plain = _searched(system, request, losses, tell)
+    if request.merge and (wanted := groups_of(system, found.fused)):
+        tell(f"with {', '.join(map(merged_name, wanted))} as one task each")
+        one = with_merged(system, wanted)
+        better = _searched(one, request, losses, tell)
+        if is_better(better, plain):
+            (found, failover), system, groups = better, one, wanted
+        else:
+            tell("the tasks of the file stay apart: merged, the plan is no better, or fewer losses have an answer")
     offsets = _offsets(system, found, request, tell)
     if request.offsets:
         found, failover = with_better_offsets(system, found, failover, offsets, tell, losses)
@@ -96,6 +99,9 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
     document = plan_row(system, str(path), found, plan)
     if request.offsets or request.explain:
         document["offsets"] = offset_rows(offsets, plan)
+    document["merged"] = [list(group) for group in groups]
+    if request.merge or request.explain:
+        document["merges"] = merge_rows(merges_of(of_file, plain[0].elements, plain[0].policy, plain[0].fused), groups)
     if failover is not None:
         document["failover"] = failover_row(failover)
     if request.explain and plan is not None:
@@ -110,9 +116,28 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
         if request.tables_output is not None and document["tables"]["reason"] is None:
             write_fragment(document["tables"], request.tables_output)
     if request.output is not None and plan is not None:
-        _write(plan_text(system, plan), request.output)
+        _write(plan_text(of_file, replace(plan, merged=groups)), request.output)
         document["plan_file"] = str(request.output)
     return document
+
+
+def _searched(
+    system: System, request: PlanRequest, losses: Sequence[Losses], tell: Callable[[str], None]
+) -> tuple[Planned, FailoverPlan | None]:
+    """The best plan, and takeovers where they are asked for."""
+    stop = Stop(request.time_limit_s)
+    with interruptible(stop):
+        found = optimise(
+            system, Objective(request.objective), stop, policy=request.policy, search=request.search, tell=tell
+        )
+    failover = None
+    if request.failover and found.verdict is Verdict.SCHEDULABLE:
+        tell("planning takeovers")
+        asked = Stop(math.inf)
+        with interruptible(asked):
+            found, failover = with_takeovers(system, found, tell, losses, asked)
+        found = replace(found, interrupted=found.interrupted or asked.asked)
+    return found, failover
 
 
 def _offsets(
@@ -145,7 +170,6 @@ def _explained(system: System, found: Planned) -> Row:
                 "second": one.second,
                 "on_one_core": float(one.together),
                 "apart": float(one.apart),
-                "as_one_task": float(one.as_one),
             }
             for one in switches_of(system, found.elements, found.policy, found.fused)
         ],

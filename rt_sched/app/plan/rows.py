@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from rt_sched.model import Plan, System
@@ -10,7 +11,9 @@ from rt_sched.planner.energy import energy_model
 from rt_sched.planner.explain import FrameFigures, loads_of_elements
 from rt_sched.planner.failover import FailoverPlan
 from rt_sched.planner.failover.search import Outcome
+from rt_sched.planner.fusion import THRESHOLD
 from rt_sched.planner.grouping import Grouping, GroupingScore
+from rt_sched.planner.merging import Groups, Merge
 from rt_sched.planner.objectives import Costs
 from rt_sched.planner.obstacles import obstacles
 from rt_sched.planner.offsets import OffsetProposal
@@ -177,6 +180,28 @@ def offset_rows(proposals: Sequence[OffsetProposal], plan: Plan | None) -> list[
             "applied": planned.get(one.task) == one.offset_ns,
         }
         for one in proposals
+    ]
+
+
+def merge_rows(merges: Sequence[Merge], groups: Groups) -> list[Row]:
+    """What merging each pair saves; `applied`: whether the plan has the two as one task, or as parts of one."""
+    return [
+        {
+            "first": one.first,
+            "second": one.second,
+            "threshold": float(THRESHOLD),
+            "hand_over_ns": one.hand_over_ns,
+            "share": float(one.share),
+            "possible": not one.reason,
+            "reason": one.reason or None,
+            "switches": None if one.reason else float(one.switches),
+            "switches_merged": None if one.reason else float(one.switches_merged),
+            "saved_ns": None if one.reason else one.saved_ns,
+            "bound_ns": one.bound_ns,
+            "bound_merged_ns": one.bound_merged_ns,
+            "applied": any((one.first, one.second) in pairwise(group) for group in groups),
+        }
+        for one in merges
     ]
 
 

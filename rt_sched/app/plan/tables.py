@@ -26,16 +26,7 @@ def print_plan(document: Row, console: Console) -> None:
     console.print(_proposals(document["proposals"], document["energy_model"]["name"]))
     if document["cameras"] is not None:
         _print_cameras(document["cameras"], console)
-    for one in document["fused"]:
-        saved = f"a hand-over takes {one['saved_ns'] / 1000:g} us, {100 * one['share']:.0f} % of the smaller one"
-        console.print(Text(f"fusing {one['first']} and {one['second']} would save switches: {saved}"))
-    for one in document.get("switches", ()):
-        console.print(
-            Text(
-                f"switches for each job of {one['second']}: {one['on_one_core']:.2f} on the core of {one['first']}, "
-                f"{one['apart']:.2f} on another, {one['as_one_task']:.2f} as one task"
-            )
-        )
+    _print_merges(document, console)
     if document.get("frame"):
         _print_frame(document["frame"], console)
     for one in document.get("offsets", ()):
@@ -56,6 +47,38 @@ def print_plan(document: Row, console: Console) -> None:
     for proof in document["proved"]:
         console.print(Text(f"no plan: {proof}", style="red"))
     _print_verdict(document, console)
+
+
+def _print_merges(document: Row, console: Console) -> None:
+    """Small tasks whose hand-over costs much: what merging them saves, or where they are instead."""
+    for one in document.get("merges", ()):
+        console.print(Text(f"{_hand_over(one, one['hand_over_ns'])}; {_merge_text(one)}"))
+    for one in () if "merges" in document else document["fused"]:
+        console.print(Text(f"{_hand_over(one, one['saved_ns'])}; --merge may make them one task"))
+    for one in document.get("switches", ()):
+        console.print(
+            Text(
+                f"switches for each job of {one['second']}: {one['on_one_core']:.2f} on the core of {one['first']}, "
+                f"{one['apart']:.2f} on another"
+            )
+        )
+
+
+def _hand_over(one: Row, cost_ns: int) -> str:
+    share = f"{100 * one['share']:.0f} % of the smaller one"
+    return f"{one['first']} and {one['second']}: a hand-over takes {cost_ns / 1000:g} us, {share}"
+
+
+def _merge_text(merge: Row) -> str:
+    limit = f"more than {100 * merge['threshold']:.0f} %"
+    if not merge["possible"]:
+        return f"{limit}, but they cannot be merged: {merge['reason']}"
+    bounds = f"{format_ms(merge['bound_ns'])} to {format_ms(merge['bound_merged_ns'])} ms"
+    return (
+        f"{limit}; as one task {merge['switches']:.2f} to {merge['switches_merged']:.2f} switches a job, "
+        f"{merge['saved_ns'] / 1000:g} us saved, response bound {bounds}"
+        f"{'; merged in the plan' if merge['applied'] else ' (not in the plan)'}"
+    )
 
 
 def _placements(document: Row) -> Table:
