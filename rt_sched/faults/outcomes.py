@@ -8,7 +8,7 @@ from enum import Enum
 
 from rt_sched.faults.script import Strike
 from rt_sched.faults.watching import Finding
-from rt_sched.messages import ArbiterDecision
+from rt_sched.messages import ArbiterDecision, ArbiterState, Command
 
 Decisions = Sequence[tuple[int, ArbiterDecision]]
 
@@ -98,8 +98,8 @@ def tells_of(finding: Finding, strike: Strike) -> bool:
 
 def _reaction(strike: Strike, strikes: Sequence[Strike], decisions: Decisions) -> Reaction | None:
     before = [one for time_ns, one in decisions if time_ns < strike.begin_ns]
-    if not before:
-        return None
+    if not before or before[-1].state is ArbiterState.STARTING:
+        return None  # what changes while it starts is no reaction
     usual = (before[-1].state, before[-1].selected)
     next_ns = min((one.begin_ns for one in strikes if one.begin_ns > strike.begin_ns), default=None)
     after = [(time_ns, one) for time_ns, one in decisions if time_ns >= strike.begin_ns]
@@ -115,6 +115,14 @@ def _reaction(strike: Strike, strikes: Sequence[Strike], decisions: Decisions) -
     return Reaction(other[0], other[1].state.value, other[1].selected, recovered_ns)
 
 
-def _commands(decisions: Decisions) -> list[tuple[int, object, str, object]]:
-    """What went to the actuators, and from where, without what protects it on its way."""
-    return [(time_ns, one.state, one.selected, replace(one.command, header=None)) for time_ns, one in decisions]
+def _commands(decisions: Decisions) -> list[tuple[int, object, str, Command]]:
+    """What went to the actuators, and from where; not what it rests on, nor what protects it on its way."""
+    return [
+        (
+            time_ns,
+            one.state,
+            one.selected,
+            replace(one.command, header=None, capture_time_ns=0, counter=0, views=()),
+        )
+        for time_ns, one in decisions
+    ]

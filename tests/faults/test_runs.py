@@ -1,0 +1,149 @@
+"""Whole runs with faults, stages and all, of a vehicle with one LiDAR: the reaction, the verdict, the exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fault_cases import ROOT
+from typer.testing import CliRunner
+
+from rt_sched.app.faults.job import FaultsRequest, run_campaign, run_faults
+from rt_sched.cli.shared import app
+from rt_sched.errors import ConfigError
+
+LOG = str(ROOT / "replay_data" / "hazard_short.mcap")
+SYSTEM = """
+rt_sched: 1
+name: one_lidar
+devices: {orin: {soc: agx-orin, power_mode: MAXN}, gateway: {soc: safety-mcu}}
+sensors:
+  lidar_top: {kind: lidar, rate: 10Hz, latency: 4ms, jitter: 0.5ms, attached_to: orin, topic: /lidar/top/*}
+  imu: {kind: imu, rate: 200Hz, latency: 0.2ms, jitter: 0.05ms, attached_to: orin, topic: /imu/*}
+tasks:
+  backup:
+    {stage: "safety.backup:LidarCorridor", runs_on: orin.cpu, inputs: {points: lidar_top},
+     execution: {bcet: 1ms, wcet: 17ms}, deadline: 20ms, parameters: {lidar: lidar_top, ego_front_m: 3.75}}
+  arbiter:
+    {stage: "safety.arbiter_stage:Arbiter", runs_on: gateway.mcu, activation: {rate: 100Hz},
+     inputs: {backup: {from: backup, required: false}}, execution: {bcet: 50us, wcet: 500us}, deadline: 5ms,
+     parameters: {startup_grace_ms: 100, backup_age_limit_ms: 140, view_age_limit_ms: {lidar_top: 200}}}
+safety: {arbiter: arbiter, primary: backup, recovery_limit: 500ms}
+"""
+
+
+class Quiet:
+    """No progress."""
+
+    def step(self, text):
+        pass
+
+    def advance(self, done_ns, total_ns):
+        pass
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("faults")
+    (path / "system.yaml").write_text(SYSTEM, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(folder):
+    def document(*faults, stages=True, seed=0):
+        script = folder / "script.yaml"
+        lines = "".join(f"  f{number}: {fault}\n" for number, fault in enumerate(faults))
+        script.write_text(f"rt_sched_faults: 1\nseed: {seed}\nfaults:\n{lines}", encoding="utf-8")
+        system = str(folder / "system.yaml")
+        return run_faults(FaultsRequest(system, script, LOG, stages=stages, threads=1, output=folder / "run"), Quiet())
+
+    return document
+
+
+def test_a_lost_lidar_is_detected_and_the_arbiter_reacts(run):
+    document = run("{kind: lidar.loss, target: lidar_top, at: 400ms}")
+    (row,) = document["faults"]
+    assert (row["verdict"], row["detected_by"]) == ("detected", "silence")
+    assert row["reaction"]["after_ns"] > row["detected_after_ns"]
+    assert row["reaction"]["recovered_after_ns"] is None
+    assert (document["status"], document["run_status"]) == ("ok", "ok")
+    assert document["other_findings"] == []
+
+
+def test_what_changes_nothing_is_tolerated_and_what_does_is_silent(run):
+    # No path of this vehicle reads the IMU; its bits flip unnoticed. One sweep without its front half is too little for
+    # monitors, and leaves the path without a command.
+    tolerated = run("{kind: payload.corrupt, target: imu, at: 700ms, for: 6ms, how: flip}", seed=4)
+    assert [row["verdict"] for row in tolerated["faults"]] == ["tolerated"]
+    assert tolerated["status"] == "ok"
+    silent = run("{kind: lidar.sector, target: lidar_top, at: 550ms, for: 100ms, from: -90deg, to: 90deg}")
+    assert [row["verdict"] for row in silent["faults"]] == ["silent"]
+    assert silent["status"] == "silent"
+
+
+def test_a_process_that_is_killed_begins_without_a_past(run):
+    document = run("{kind: process.kill, target: backup, at: 350ms, restart: 200ms}")
+    (row,) = document["faults"]
+    assert (row["verdict"], row["detected_by"]) == ("detected", "alive")
+    assert row["end_ns"] - row["begin_ns"] == 200_000_000
+    assert document["run_status"] != "failed"
+
+
+def test_without_stages_nothing_is_known_of_commands(run):
+    document = run("{kind: payload.corrupt, target: imu, at: 700ms, for: 6ms, how: flip}", stages=False, seed=4)
+    assert document["status"] == "unknown"
+    assert document["faults"][0]["reaction"] is None
+
+
+def test_runs_of_one_script_are_equal(run):
+    faults = ("{kind: message.drop, target: lidar_top, at: 200ms, share: 0.5}", "{kind: arbiter.kill, at: 600ms}")
+    assert run(*faults) == run(*faults)
+
+
+def test_what_cannot_be_carried_out_is_refused(run, folder):
+    with pytest.raises(ConfigError) as error:
+        run("{kind: process.kill, target: backup, at: 9s}")
+    assert "it begins at 9s; the run ends at" in str(error.value.problems[0])
+
+
+def test_a_campaign_is_the_same_again_and_a_longer_one_begins_with_it(folder):
+    request = FaultsRequest(str(folder / "system.yaml"), Path("drawn"), LOG, stages=False, threads=1)
+    three, again, five = (run_campaign(request, runs, 5, (), Quiet()) for runs in (3, 3, 5))
+    assert three == again
+    assert five["runs"][:3] == three["runs"]
+    assert sum(kind["runs"] for kind in five["kinds"]) == 5
+    with pytest.raises(ConfigError, match=r"did you mean 'imu\.stuck'"):
+        run_campaign(request, 1, 0, ("imu.stuk",), Quiet())
+    with pytest.raises(ConfigError, match="has nothing that any of these kinds"):
+        run_campaign(request, 1, 0, ("camera.black",), Quiet())
+
+
+def test_the_commands_end_with_the_code_of_their_status(folder):
+    script = folder / "cli.yaml"
+    script.write_text(
+        "rt_sched_faults: 1\nfaults:\n  f: {kind: imu.saturate, target: imu, at: 400ms}\n", encoding="utf-8"
+    )
+    call = ["faults", "run", str(folder / "system.yaml"), str(script), "--log", LOG, "--no-stages"]
+    told = CliRunner().invoke(app, [*call, "--json"])
+    assert (told.exit_code, json.loads(told.stdout)["schema"]) == (0, "rt-sched/faults-run/1")
+    told = CliRunner().invoke(app, call)
+    assert told.exit_code == 0
+    assert "imu_range" in told.stdout
+    assert "every fault was detected in time" in told.stdout
+    call = ["faults", "campaign", str(folder / "system.yaml"), "--runs", "2", "--kind", "imu.saturate", "--log", LOG]
+    told = CliRunner().invoke(app, call)
+    assert (told.exit_code, "imu.saturate" in told.stdout) == (0, True)
+
+
+def test_the_list_names_every_kind_and_why_not():
+    listed = json.loads(CliRunner().invoke(app, ["faults", "list", "--json"]).stdout)
+    assert len(listed["kinds"]) == 24
+    assert [kind["kind"] for kind in listed["kinds"] if not kind["lockstep"]] == ["resource.hold"]
+    for kind in listed["kinds"]:
+        assert bool(kind["lockstep_reason"]) != kind["lockstep"]
+        assert kind["paced_reason"]
+        assert all(one["worst_case_ns"] or kind["kind"] == "link.loss" for one in kind["monitors"][:1])
+    shown = CliRunner().invoke(app, ["faults", "list"]).stdout
+    assert all(kind["kind"] in shown for kind in listed["kinds"])
