@@ -33,9 +33,11 @@ from rt_sched.lowering.nominal_samples import nominal_samples
 from rt_sched.lowering.task_rows import Execution
 from rt_sched.model import (
     Budget,
+    CriticalityLevel,
     DeadlineAction,
     Edge,
     EdgeKind,
+    ExecutionTime,
     FaultEffect,
     FaultScenario,
     Input,
@@ -247,3 +249,21 @@ def test_an_overrun_that_messages_carry_on_touches_many_busy_periods() -> None:
     assert (misses.at_most, misses.verdict) == (None, Verdict.INCONCLUSIVE)
     assert misses.reason == "jobs of hit may arrive otherwise for a while, and how many are late then is not known"
     assert case.verdict is Verdict.UNSCHEDULABLE, "the run above is found"
+
+
+def test_jobs_that_are_aborted_in_high_mode_have_missed_although_none_is_late() -> None:
+    """The job that overruns passes its C_LO, which no job does otherwise: nothing is known of what that ends."""
+    high = replace(task("high", 3, 20, level=CriticalityLevel.HI), execution=ExecutionTime(3, 3, (3, 3), wcet_lo_ns=3))
+    system, plan = planned([element()], [task("low", 2, 10, miss_limit=(0, 5)), high], levels={"high": 0, "low": 1})
+    scenario = FaultScenario("o", FaultEffect.OVERRUN, "high", jobs=(0,), demand_ns=5)
+    system = replace(system, fault_scenarios=(scenario,))
+    report = analyze(system, plan)
+    assert report.verdict is Verdict.SCHEDULABLE
+    given = lower(
+        system, plan, nominal_samples(system, 100), horizon_ns=100, execution=Execution.WCET, scenario=scenario
+    )
+    assert _most_missed(given) == {"low": 1}
+    (case,) = analyze_faults(system, plan, report).scenarios[0].cases
+    (misses,) = [one for one in case.misses if one.task == "low"]
+    assert (misses.at_most, misses.verdict) == (None, Verdict.INCONCLUSIVE)
+    assert case.verdict is not Verdict.SCHEDULABLE

@@ -16,12 +16,14 @@ from rt_sched.analysis.faults.overrun import Overrun, overrun_bounds
 from rt_sched.analysis.faults.result import FaultCase
 from rt_sched.analysis.faults.takeovers import Takeovers
 from rt_sched.analysis.faults.transitions.results import Bounds, Transitions
+from rt_sched.analysis.faults.waits import waits_after
 from rt_sched.analysis.faults.witness import overrun_witnesses
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import Method
-from rt_sched.analysis.result import ChainResult, TaskResult, Verdict, Witness, worst_verdict
+from rt_sched.analysis.result import ChainResult, TaskResult, Verdict, WaitResult, Witness, worst_verdict
 from rt_sched.analysis.system.engine import Known, TaskBound, mode_bounds
 from rt_sched.analysis.system.waits import wait_results
+from rt_sched.lowering.changes import losses_of
 from rt_sched.lowering.losses import fed_only_by, recovery_limit_ns
 from rt_sched.lowering.routes import as_placed
 from rt_sched.units import format_ns
@@ -61,6 +63,7 @@ def lost_case(study: Study, scenario: model.FaultScenario, old: ModeLoad) -> Fau
     change = None if new is old else transitions.result(old.name, new.name)
     verdicts = [(one.verdict, f"task {one.task}: {one.reason}") for one in tasks]
     verdicts += [(one.verdict, f"chain {one.chain}: {one.reason}") for one in chains if one.limits_ns]
+    verdicts += _of_waits(waits_after(after, bounds, losses_of(study.system, scenario)))
     verdicts.append((handling.verdict, handling.reason))
     if change is not None:
         verdicts.append((change.verdict, f"the change {change.name} is {change.verdict.value}"))
@@ -163,8 +166,7 @@ def overrun_case(study: Study, scenario: model.FaultScenario, mode: ModeLoad, ov
     verdicts += [(one.verdict, f"chain {one.chain}: {one.reason}") for one in chains if one.limits_ns]
     limited = [one for one in disparity_results(mode, bounds) if one.limit_ns is not None]
     verdicts += [(one.verdict, f"disparity of {one.task}: {one.reason}") for one in limited]
-    waits = wait_results(mode, bounds)
-    verdicts += [(one.verdict, f"wait of {one.task} for {one.element}: {one.reason}") for one in waits]
+    verdicts += _of_waits(wait_results(mode, bounds))
     if handling is not None:
         verdicts.append((handling.verdict, handling.reason))
     verdict, reason = _worst(verdicts)
@@ -183,6 +185,10 @@ def overrun_case(study: Study, scenario: model.FaultScenario, mode: ModeLoad, ov
         verdict=verdict,
         reason=reason or "all that overruns adds is within deadlines and limits",
     )
+
+
+def _of_waits(waits: Sequence[WaitResult]) -> list[tuple[Verdict, str]]:
+    return [(one.verdict, f"wait of {one.task} for {one.element}: {one.reason}") for one in waits]
 
 
 def _while(one: TaskBound, bearable: bool, witness: Witness | None) -> tuple[Verdict, str]:

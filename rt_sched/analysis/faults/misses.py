@@ -13,7 +13,7 @@ from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import Misses
 from rt_sched.analysis.system.engine import TaskBound, mode_bounds
-from rt_sched.analysis.system.misses import in_time, judged, load_of
+from rt_sched.analysis.system.misses import ends_otherwise, in_time, judged, load_of
 from rt_sched.trace.setup import DeadlineAction, OverrunAction
 
 #: Consecutive jobs that are looked at for a task without a weakly-hard deadline of its own.
@@ -36,8 +36,12 @@ def overrun_misses(
         if row.weakly_hard is None and in_time(one) and not own:
             continue
         m, k = row.weakly_hard or (USUAL_K, USUAL_K)
-        if not in_time(usual[index]):
-            at_most, reason = None, "it may be late without the overrun, too"
+        at_most: int | None = None
+        ended = ends_otherwise(mode, index) or _aborted_in_high_mode(mode, overrun, index)
+        if ended is not None:
+            reason = ended
+        elif not in_time(usual[index]):
+            reason = "it may be late without the overrun, too"
         elif in_time(one):
             at_most, reason = 0, "no job is late"
         else:
@@ -48,6 +52,15 @@ def overrun_misses(
             at_most, reason = _with_own(mode, overrun, at_most, reason, k)
         found.append(judged(one.task.name, at_most, k, None if row.weakly_hard is None else k - m, reason))
     return found
+
+
+def _aborted_in_high_mode(mode: ModeLoad, overrun: Overrun, index: int) -> str | None:
+    """Why jobs of a task may miss although they are not late: what overruns switches their processor."""
+    row, source = mode.setup.tasks[index], mode.setup.tasks[overrun.index]
+    switches = source.high_criticality and source.low_budget_ns is not None and row.processor == source.processor
+    if not switches or row.high_criticality:
+        return None
+    return "its jobs are aborted and suppressed while its processor is in HI mode, and how often is not known"
 
 
 def _with_own(mode: ModeLoad, overrun: Overrun, at_most: int, reason: str, k: int) -> tuple[int, str]:

@@ -144,7 +144,7 @@ class TakeoverLoads:
             )
         dropped = frozenset(takeover.dropped)
         active = tuple(one and row.name not in dropped for one, row in zip(mode.active, longest.tasks, strict=True))
-        return loads_of(mode.name, system, plan, longest, shortest, active)
+        return replace(loads_of(mode.name, system, plan, longest, shortest, active), slower=mode.slower)
 
 
 def _with(rows: tuple[TaskRow, ...], changed: Mapping[int, TaskRow]) -> tuple[TaskRow, ...]:

@@ -17,6 +17,7 @@ from rt_sched.analysis.faults.takeover_recovery import Recoveries, Recovery
 from rt_sched.analysis.faults.takeover_steps import joined, new_losses, refuse_faster
 from rt_sched.analysis.faults.transitions.loads import Presence, Transition
 from rt_sched.analysis.faults.transitions.methods import split_methods
+from rt_sched.analysis.faults.waits import wait_problems
 from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.result import Bound, ChainResult, Verdict
@@ -148,6 +149,7 @@ class Takeovers:
             *(f"chain {c.chain}: {c.reason}" for c in chains if c.limits_ns and c.verdict is not Verdict.SCHEDULABLE),
             *self._recovery_problems(recoveries, limit_ns, detection.value_ns + decided_ns),
             *self._command_problems(one, chains),
+            *wait_problems(self._modes[mode], one, faults_of(takeover.losses)),
         ]
         rows = one.after.setup.tasks
         lost = tuple((rows[index].name, why) for index, why in sorted(one.lost_after.dead.items()))

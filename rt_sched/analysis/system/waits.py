@@ -43,12 +43,16 @@ class _Asking:
     services_ns: tuple[int, ...]
 
 
-def wait_results(mode: ModeLoad, bounds: Mapping[int, TaskBound]) -> tuple[WaitResult, ...]:
-    """Every wait of the mode of which it is said who serves it."""
+def wait_results(
+    mode: ModeLoad, bounds: Mapping[int, TaskBound], doubts: Mapping[Place, str] | None = None
+) -> tuple[WaitResult, ...]:
+    """Every wait of the mode of which it is said who serves it. `doubts`: elements of whose queue nothing is known, and
+    why.
+    """
     found: list[WaitResult] = []
-    for place in _places(mode):
+    for place in served_places(mode):
         askers = [_asking(mode, one, place) for index, one in sorted(bounds.items()) if _requests(mode, index, place)]
-        problem = _problem(mode, place)
+        problem = (doubts or {}).get(place) or _problem(mode, place)
         found += [
             _judged(mode, place, asker, wait, askers, problem)
             for asker in askers
@@ -63,7 +67,8 @@ def late_wait(waits: Sequence[WaitResult]) -> WaitResult | None:
     return next((one for one in waits if one.verdict is not Verdict.SCHEDULABLE), None)
 
 
-def _places(mode: ModeLoad) -> list[Place]:
+def served_places(mode: ModeLoad) -> list[Place]:
+    """The elements that serve waits of tasks of the mode."""
     waits = (
         wait for task, here in zip(mode.system.tasks, mode.active, strict=True) if here for wait in task.suspensions
     )
