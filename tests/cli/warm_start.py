@@ -1,12 +1,14 @@
 """Commands in processes that are forked off one that has loaded everything: each its own, none with a start of its own.
 
 Run as a program it serves a socket: for each call it forks, the child becomes the command, and the answer is its exit
-code. Nothing runs in the serving process but imports, and kernels and the template of reports are loaded, so that every
-child begins as a fresh process would after that.
+code. Nothing runs in the serving process but imports, the version is told once, and kernels and the template of reports
+are loaded, so that every child begins as a fresh process would after that. A child ends as any process does, but for
+the modules that it would take to pieces.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -113,6 +115,15 @@ def _become(call: Mapping[str, object], descriptors: Sequence[int]) -> None:
     exec(str(call["prelude"]), {})  # noqa: S102  # what a test wants
 
 
+def _end(codes: Sequence[int]) -> None:
+    """Ends this process with the one code, if there is one."""
+    if codes:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(codes[0])
+
+
 def _wait(child: int, limit_s: float) -> int | None:
     """The exit code of a child; None where it had to be killed."""
     ended = os.pidfd_open(child)
@@ -129,8 +140,13 @@ def _wait(child: int, limit_s: float) -> int | None:
 
 
 def main() -> None:
+    import contextlib
     import importlib
+    import io
     import pkgutil
+
+    codes: list[int] = []
+    atexit.register(_end, codes)  # the first, so that it is the last to be called
 
     import rt_sched.analysis.batch
     import rt_sched.cli
@@ -145,10 +161,17 @@ def main() -> None:
     rt_sched.report.run_report._environment().get_template("run_report.html.j2")
     rt_sched.kernels.warm_up()
     rt_sched.analysis.batch.warm_up()
+    with contextlib.redirect_stdout(io.StringIO()):
+        rt_sched.cli.shared.app(["--version"], standalone_mode=False)
     gc.collect()
     gc.freeze()
     _serve(int(sys.argv[1]))
-    rt_sched.cli.main()
+    try:
+        rt_sched.cli.main()
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            codes.append(end.code)
+        raise
 
 
 if __name__ == "__main__":
