@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
-from warm_start import WarmStart
+from warm_start import Forked, WarmStart
 
 from sensors.scene import ros2_messages
 from sensors.scene.lidar import Sweep
@@ -67,14 +67,17 @@ class Cli:
     """Runs rt-sched from `folder`, as its console script would.
 
     A call is forked off a process that has loaded everything. What starts anew each time is what a test gives another
-    environment, holds running, or calls `anew`.
+    environment, or calls `anew`.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def start(self, *arguments: object, prelude: str = "") -> subprocess.Popen[str]:
+    def start(self, *arguments: object, prelude: str = "", anew: bool = False) -> subprocess.Popen[str] | Forked:
         """A running command in a process group of its own; `prelude` is Python that runs before it."""
+        warm = None if anew else _warm_start()
+        if warm is not None:
+            return warm.started([*map(str, arguments)], self.folder, prelude)
         program = f"{prelude}\nfrom rt_sched.cli import main\nmain()"
         return subprocess.Popen(
             [sys.executable, "-c", program, *map(str, arguments)],
@@ -96,7 +99,7 @@ class Cli:
         """Runs a command to its end. `code`: the exit code that it must have, None for any; `prelude` as of `start`."""
         warm = None if anew else _warm_start()
         if warm is None:
-            with self.start(*arguments, prelude=prelude) as process:
+            with self.start(*arguments, prelude=prelude, anew=True) as process:
                 out, err = process.communicate(timeout=HANG_S)
             ended = Ended(process.returncode, out, err)
         else:
@@ -104,6 +107,12 @@ class Cli:
         assert "Traceback" not in ended.err, ended.err
         assert code is None or ended.code == code, f"exit code {ended.code}: {ended.err}{ended.out}"
         return ended
+
+    def into(self, out: int, err: int, *arguments: object) -> int:
+        """The exit code of a command that writes into two open descriptors."""
+        warm = _warm_start()
+        assert warm is not None
+        return warm.run_into([*map(str, arguments)], self.folder, (out, err), HANG_S)
 
 
 @dataclass(frozen=True)

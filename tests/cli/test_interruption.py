@@ -8,10 +8,43 @@ from pathlib import Path
 import pytest
 from cli_runs import HANG_S, QUAD_ORIN, SHIPPED_LOG
 
+#: Half a second of samples that take ten.
+SLOW = """\
+rt_sched: 1
+name: slow
+devices: {box: {processing_elements: {cpu: {kind: cpu}}}}
+sensors: {imu: {kind: imu, rate: 100Hz, latency: 2ms, attached_to: box, topic: /imu/data}}
+tasks:
+  turn: {stage: "slow_stage:Slow", runs_on: box.cpu, inputs: {imu: imu}, execution: {wcet: 2ms},
+    parameters: {sensor: imu}}
+"""
+STAGE = """\
+import time
+from pipelines.imu import Integrate
+class Slow(Integrate):
+    def process(self, job, inputs):
+        time.sleep(0.2)
+        return super().process(job, inputs)
+"""
 
-def start_until(cli, text, *options):
-    """A running replay of the shipped log that has just said `text`."""
-    process = cli.start("replay", SHIPPED_LOG, "--system", QUAD_ORIN, "-o", "out/run", *options)
+
+@pytest.fixture
+def slow(tmp_path_factory, logs):
+    """What follows `replay` for a run that is slow and needs little, and the Python that it needs before."""
+    folder = tmp_path_factory.mktemp("slow")
+    (folder / "slow.yaml").write_text(SLOW)
+    (folder / "slow_stage.py").write_text(STAGE)
+    return (logs / "imu.mcap", "--system", folder / "slow.yaml"), f"import sys; sys.path.insert(0, {str(folder)!r})"
+
+
+#: The shipped log, with threads and models to load.
+WHOLE = ((SHIPPED_LOG, "--system", QUAD_ORIN), "")
+
+
+def start_until(cli, what, text, *options, anew=False):
+    """A running replay that has just said `text`; `what` as of `slow`."""
+    arguments, prelude = what
+    process = cli.start("replay", *arguments, "-o", "out/run", *options, prelude=prelude, anew=anew)
     said = ""
     for line in process.stderr:
         said += line
@@ -27,46 +60,48 @@ def end(process):
     return process.returncode, out, err
 
 
-@pytest.mark.parametrize(
-    ("number", "step", "code"),
-    [
-        (signal.SIGINT, "reading the recording", 130),
-        (signal.SIGINT, "starting the stages", 130),
-        (signal.SIGINT, "replaying", 130),
-        (signal.SIGTERM, "replaying", 143),
-    ],
-)
-def test_an_interrupted_replay_leaves_nothing_behind(cli, tmp_path, number, step, code):
-    process = start_until(cli, step)
+def leaves_nothing(process, number, folder):
+    """Sent the signal, it ends with its code and a word, and nothing lies in its folder."""
     process.send_signal(number)
-    returned, out, err = end(process)
-    assert returned == code, err
+    code, out, err = end(process)
+    assert code == 128 + number, err
     assert "Traceback" not in err
     assert err.endswith(f"rt-sched: {'interrupted' if number == signal.SIGINT else 'terminated'}\n")
     assert out == ""
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
-def test_with_json_an_interruption_is_one_document(cli):
-    process = start_until(cli, "replaying", "--json")
+@pytest.mark.parametrize(
+    ("step", "anew"), [("reading the recording", False), ("starting the stages", False), ("replaying", True)]
+)
+def test_an_interrupted_replay_leaves_nothing_behind(cli, tmp_path, step, anew):
+    leaves_nothing(start_until(cli, WHOLE, step, anew=anew), signal.SIGINT, tmp_path)
+
+
+def test_a_replay_that_is_told_to_end_leaves_nothing_behind(cli, slow, tmp_path):
+    leaves_nothing(start_until(cli, slow, "replaying"), signal.SIGTERM, tmp_path)
+
+
+def test_with_json_an_interruption_is_one_document(cli, slow):
+    process = start_until(cli, slow, "replaying", "--json")
     process.send_signal(signal.SIGINT)
     code, out, _ = end(process)
     assert code == 130
     assert json.loads(out)["message"] == "interrupted"
 
 
-def test_an_interrupted_replay_keeps_the_run_it_was_to_replace(cli, tmp_path, logs):
+def test_an_interrupted_replay_keeps_the_run_it_was_to_replace(cli, slow, tmp_path, logs):
     cli("replay", logs / "imu.mcap", "-o", "out/run")
     before = (tmp_path / "out/run/summary.json").read_bytes()
-    process = start_until(cli, "replaying")
+    process = start_until(cli, slow, "replaying")
     process.send_signal(signal.SIGINT)
     end(process)
     assert (tmp_path / "out/run/summary.json").read_bytes() == before
     assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["run"]
 
 
-def test_what_a_killed_replay_left_is_removed_by_the_next(cli, tmp_path, logs):
-    process = start_until(cli, "replaying")
+def test_what_a_killed_replay_left_is_removed_by_the_next(cli, slow, tmp_path, logs):
+    process = start_until(cli, slow, "replaying")
     process.kill()
     assert end(process)[0] == -signal.SIGKILL
     left = list((tmp_path / "out").iterdir())

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-import os
 import signal
 
 import pytest
+from cli_runs import Cli
 from mcap.reader import make_reader
 
 SHORT = ("--camera", "front_wide", "--duration", "0.1s")
@@ -25,35 +25,45 @@ def test_the_list_names_every_scene_with_the_right_reaction(cli):
         assert row["summary"] in text
 
 
-def test_a_scene_is_a_recording_and_a_truth_that_say_the_same(cli, tmp_path):
-    ended = cli("scene", "rain", *SHORT, "--seed", 5, "--json")
+@pytest.fixture(scope="module")
+def rain(tmp_path_factory):
+    """A scene in a folder of its own, and how the command ended that made it."""
+    folder = tmp_path_factory.mktemp("rain")
+    return folder, Cli(folder)("scene", "rain", *SHORT, "--seed", 5, "--json")
+
+
+def test_a_scene_is_a_recording_and_a_truth_that_say_the_same(rain):
+    folder, ended = rain
     document = ended.document
     assert document["schema"] == "rt-sched/scene/1"
     assert (document["scene"], document["conditions"], document["seed"]) == ("rain", "rain", 5)
-    recording = (tmp_path / "rain.mcap").read_bytes()
+    recording = (folder / "rain.mcap").read_bytes()
     assert document["sha256"] == hashlib.sha256(recording).hexdigest()
     assert document["size_bytes"] == len(recording)
-    with (tmp_path / "rain.mcap").open("rb") as stream:
+    with (folder / "rain.mcap").open("rb") as stream:
         counts = make_reader(stream).get_summary().statistics.message_count
     assert counts == sum(document["messages"].values()) == 3 + 1 + 20
-    truth = json.loads((tmp_path / "rain_truth.json").read_text(encoding="utf-8"))
+    truth = json.loads((folder / "rain_truth.json").read_text(encoding="utf-8"))
     assert truth["expected"] == document["expected"]
     # It ends before anybody brakes.
     assert truth["expected"]["reaction"] == "none"
     assert (truth["scene"], truth["conditions"], truth["duration_ns"]) == ("rain", "rain", 10**8)
     assert len(truth["frames"]) == 3
-    assert {entry.name for entry in tmp_path.iterdir()} == {"rain.mcap", "rain_truth.json"}
+    assert {entry.name for entry in folder.iterdir()} == {"rain.mcap", "rain_truth.json"}
     for word in ("ground truth", "rendering"):
         assert word in ended.err
 
 
-def test_a_scene_replays_and_equal_calls_give_equal_bytes(cli, tmp_path):
-    first, second = (cli("scene", "slope", *SHORT, "-o", f"{name}.mcap", "--json").document for name in ("one", "two"))
-    assert first["sha256"] == second["sha256"]
-    assert (tmp_path / "one_truth.json").read_bytes() == (tmp_path / "two_truth.json").read_bytes()
-    other = cli("scene", "slope", *SHORT, "-o", "three.mcap", "--seed", 2, "--json").document
+def test_a_scene_can_be_read_and_equal_calls_give_equal_bytes(cli, tmp_path, rain):
+    folder, ended = rain
+    first = ended.document
+    again, other = (
+        cli("scene", "rain", *SHORT, "--seed", seed, "-o", f"{seed}.mcap", "--json").document for seed in (5, 2)
+    )
+    assert first["sha256"] == again["sha256"]
+    assert (folder / "rain_truth.json").read_bytes() == (tmp_path / "5_truth.json").read_bytes()
     assert other["sha256"] != first["sha256"]
-    assert cli("info", "one.mcap", "--json").document["messages"] == sum(first["messages"].values())
+    assert cli("info", folder / "rain.mcap", "--json").document["messages"] == sum(first["messages"].values())
 
 
 def test_an_actor_can_be_left_out(cli, tmp_path):
@@ -87,13 +97,17 @@ def test_a_wrong_call_is_one_line_that_helps_and_leaves_nothing(cli, tmp_path, a
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("existing", ["hazard.mcap", "hazard_truth.json"])
-def test_an_existing_file_is_kept_unless_forced(cli, tmp_path, existing):
-    (tmp_path / existing).write_text("mine")
-    assert f"{existing}: exists; overwrite it with --force" in cli("scene", "hazard", *SHORT, code=2).err
-    assert (tmp_path / existing).read_text() == "mine"
-    cli("scene", "hazard", *SHORT, "--force")
-    assert (tmp_path / existing).stat().st_size > 1000
+def test_an_existing_file_is_kept_unless_forced(cli, tmp_path):
+    mine = [tmp_path / "slope.mcap", tmp_path / "slope_truth.json"]
+    for existing in mine:
+        existing.write_text("mine")
+        assert f"{existing.name}: exists; overwrite it with --force" in cli("scene", "slope", *SHORT, code=2).err
+        assert existing.read_text() == "mine"
+        existing.unlink()
+    for existing in mine:
+        existing.write_text("mine")
+    cli("scene", "slope", *SHORT, "--force")
+    assert all(existing.stat().st_size > 1000 for existing in mine)
 
 
 def test_an_interrupted_scene_leaves_nothing(cli, tmp_path):
@@ -101,7 +115,7 @@ def test_an_interrupted_scene_leaves_nothing(cli, tmp_path):
         for line in process.stderr:
             if "rendering" in line:
                 break
-        os.kill(process.pid, signal.SIGINT)
+        process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err.splitlines()[-1] == "rt-sched: interrupted"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cli_runs import HANG_S, QUAD_ORIN, ROOT, Cli
+from cli_runs import HANG_S, ROOT, Cli
 
 from rt_sched.app.search import job
 from rt_sched.app.search.document import bounds_of
@@ -116,8 +116,8 @@ def test_a_bound_that_is_exceeded_ends_with_its_scenario(
     assert "value: " in Path("bound_violated.yaml").read_text()
 
 
-def test_an_interrupt_keeps_what_was_found(cli: Cli) -> None:
-    running = cli.start("search", QUAD_ORIN, "--budget", "100s", "--processes", 1, "--json")
+def test_an_interrupt_keeps_what_was_found(cli: Cli, small: Path) -> None:
+    running = cli.start("search", small, "--budget", "100s", "--processes", 1, "--json")
     assert running.stderr is not None
     for line in running.stderr:
         if " runs: " in line:

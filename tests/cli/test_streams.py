@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 from cli_runs import HANG_S, ROOT, write_log
@@ -22,24 +23,38 @@ CALLS = [
     ["info", "{logs}/imu.mcap"],
     ["init", "{logs}/imu.mcap"],
 ]
+#: That of them which has a process of its own start, with all that happens at the end of one.
+ANEW = ["--version"]
 
 
 @pytest.fixture
-def call(tmp_path, logs):
-    """Runs a command with the given streams: (exit code, stdout as bytes, stderr)."""
+def call(cli, logs):
+    """Runs a command with the given streams: (exit code, stdout as bytes, stderr); stdout is None where it is given.
 
-    def run(*arguments, environment=None, close=(), **streams):
-        process = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *(argument.format(logs=logs, tmp=tmp_path) for argument in arguments)],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1", **(environment or {})},
-            preexec_fn=lambda: [os.close(descriptor) for descriptor in close],
-            timeout=HANG_S,
-            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams,
-        )
-        err = (process.stderr or b"").decode()
-        assert "Traceback" not in err, err
-        return process.returncode, process.stdout, err
+    `anew`: in a process of its own start, as one that begins with closed streams or in another environment has to be.
+    """
+
+    def run(*arguments, environment=None, close=(), anew=False, stdout=None, stderr=None):
+        arguments = [argument.format(logs=logs, tmp=cli.folder) for argument in arguments]
+        with TemporaryFile() as out, TemporaryFile() as err:
+            streams = (out.fileno() if stdout is None else stdout, err.fileno() if stderr is None else stderr)
+            if anew or environment or close:
+                code = subprocess.run(
+                    [sys.executable, "-c", PROGRAM, *arguments],
+                    cwd=cli.folder,
+                    env=os.environ | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1", **(environment or {})},
+                    preexec_fn=lambda: [os.close(descriptor) for descriptor in close],
+                    timeout=HANG_S,
+                    stdout=streams[0],
+                    stderr=streams[1],
+                ).returncode
+            else:
+                code = cli.into(*streams, *arguments)
+            out.seek(0)
+            err.seek(0)
+            said = err.read().decode()
+            assert "Traceback" not in said, said
+            return code, out.read() if stdout is None else None, said
 
     return run
 
@@ -90,7 +105,7 @@ def late(tmp_path):
 @pytest.mark.parametrize("arguments", CALLS, ids=" ".join)
 def test_a_reader_that_goes_away_is_no_error(call, arguments):
     with pipe_without_reader() as stdout:
-        assert call(*arguments, stdout=stdout) == (0, None, "")
+        assert call(*arguments, stdout=stdout, anew=arguments == ANEW) == (0, None, "")
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["tables", "json"])
@@ -118,7 +133,7 @@ def test_progress_that_nobody_can_read_changes_nothing(call, tmp_path, late, bro
 @pytest.mark.parametrize("arguments", [*CALLS, ["info", "{tmp}/nowhere.mcap", "--json"]], ids=" ".join)
 def test_an_output_that_cannot_be_written_is_one_line(call, arguments):
     with full_disk() as stdout:
-        code, _, err = call(*arguments, stdout=stdout)
+        code, _, err = call(*arguments, stdout=stdout, anew=arguments == ANEW)
     assert code == 2
     assert err.count("\n") == 1
     assert re.match(r"rt-sched: (standard output cannot be written \(No space left|.*nowhere.mcap: no such file)", err)
