@@ -2,8 +2,9 @@
 
 Run as a program it serves a socket: for each call it forks and answers with the number of the child, which becomes the
 command; asked for the end of a child it answers with its exit code. Nothing runs in the serving process but imports,
-the version is told once, and kernels and the template of reports are loaded, so that every child begins as a fresh
-process would after that. A child ends as any process does, but for the modules that it would take to pieces.
+the version is told once, and kernels, the template of reports and the coders of messages are made, so that every child
+begins as a fresh process would after that. A child ends as any process does, but for the modules that it would take to
+pieces.
 """
 
 from __future__ import annotations
@@ -234,10 +235,13 @@ def main() -> None:
     codes: list[int] = []
     atexit.register(_end, codes)  # the first, so that it is the last to be called
 
+    import pipelines.lidar
     import rt_sched.analysis.batch
     import rt_sched.cli
     import rt_sched.kernels
+    import rt_sched.record.schemas
     import rt_sched.report.run_report
+    from rt_sched.ports import StageContext
 
     for name in _HEAVY:
         importlib.import_module(name)
@@ -247,6 +251,10 @@ def main() -> None:
     rt_sched.report.run_report._environment().get_template("run_report.html.j2")
     rt_sched.kernels.warm_up()
     rt_sched.analysis.batch.warm_up()
+    pipelines.lidar.Preprocess().start(StageContext("lidar", Path()))
+    pipelines.lidar.Cluster().start(StageContext("cluster", Path()))
+    for name in rt_sched.record.schemas.DEFINITIONS:
+        rt_sched.record.schemas.typestore().get_msgdef(name)
     with contextlib.redirect_stdout(io.StringIO()):
         rt_sched.cli.shared.app(["--version"], standalone_mode=False)
     gc.collect()
