@@ -51,24 +51,19 @@ def drive(
     place = np.concatenate((np.zeros((1, 2)), np.cumsum(0.5 * (flow[1:] + flow[:-1]) * step, axis=0)))
     thrust, turn = np.gradient(v, step), np.gradient(w, step)
 
-    rng = np.random.default_rng(seed)
     keep = np.arange(0, len(t), fine)
-    up = np.array([np.sin(slope_rad), 0.0, np.cos(slope_rad)])
-    r = np.array(place_m)
-    samples = []
-    for k in keep:
-        omega, alpha = up * w[k], up * turn[k]
-        force = np.array([thrust[k], 0.0, 0.0]) + np.cross(omega, [v[k], 0.0, 0.0]) + GRAVITY_M_S2 * up
-        force = force + np.cross(alpha, r) + np.cross(omega, np.cross(omega, r))
-        shake = rng.normal(0.0, vibration_m_s2 if v[k] > 0.05 else 1e-9, 3)
-        samples.append(
-            ImuSample(
-                round(t[k] * 1e9),
-                "imu",
-                omega + gyro_bias + rng.normal(0.0, gyro_noise, 3),
-                force + force_bias + rng.normal(0.0, force_noise, 3) + shake,
-            )
-        )
+    up, r = np.array([np.sin(slope_rad), 0.0, np.cos(slope_rad)]), np.array(place_m)
+    omega, alpha = up * w[keep, None], up * turn[keep, None]
+    ahead = np.array([1.0, 0.0, 0.0])
+    force = thrust[keep, None] * ahead + np.cross(omega, v[keep, None] * ahead) + GRAVITY_M_S2 * up
+    force = force + np.cross(alpha, r) + np.cross(omega, np.cross(omega, r))
+    shake, of_gyro, of_force = np.random.default_rng(seed).standard_normal((len(keep), 3, 3)).transpose(1, 0, 2)
+    shake = shake * np.where(v[keep] > 0.05, vibration_m_s2, 1e-9)[:, None]
+    rates = omega + gyro_bias + gyro_noise * of_gyro
+    forces = force + force_bias + force_noise * of_force + shake
+    samples = [
+        ImuSample(round(at * 1e9), "imu", rate, felt) for at, rate, felt in zip(t[keep], rates, forces, strict=True)
+    ]
     return Drive((t[keep] * 1e9).round().astype(np.int64), v[keep], w[keep], heading[keep], place[keep], samples)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -40,11 +41,16 @@ def run(given: Drive, **parameters: object) -> list[EgoMotion]:
     return [made.process(JOB, {"imu": sample})["ego"] for sample in given.samples]
 
 
+@functools.cache
+def errand(place_m: tuple[float, float, float]) -> tuple[Drive, list[EgoMotion]]:
+    given = drive(**ERRAND, place_m=place_m)  # type: ignore[arg-type]
+    return given, run(given, place_m=place_m)
+
+
 @pytest.mark.parametrize("place_m", [(0.0, 0.0, 0.0), (1.2, -0.3, 0.6)])
 def test_an_errand_from_standstill_to_standstill(place_m: tuple[float, float, float]) -> None:
     """Speed, heading and way hold over a bend, wherever the IMU sits, in spite of its biases."""
-    given = drive(**ERRAND, place_m=place_m)  # type: ignore[arg-type]
-    found = run(given, place_m=place_m)
+    given, found = errand(place_m)
     moving = given.speed_m_s > 0.5
     speeds = np.array([math.nan if ego.speed_m_s is None else ego.speed_m_s for ego in found])
     assert np.isfinite(speeds[moving]).mean() > 0.95
@@ -230,8 +236,7 @@ def test_wrong_gravity_at_standstill_is_flagged() -> None:
 
 
 def test_the_history_is_the_motion_of_the_last_300_ms() -> None:
-    given = drive(**ERRAND, place_m=(1.2, -0.3, 0.6))  # type: ignore[arg-type]
-    found = run(given, place_m=(1.2, -0.3, 0.6))
+    given, found = errand((1.2, -0.3, 0.6))
     for k in (1000, 2300, 2900):
         history = found[k].history
         assert history is not None
