@@ -18,6 +18,7 @@ from rt_sched.runtime.host.tiers import TierReport, available_tiers
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
 
 from kills import write_small_system  # noqa: E402
 

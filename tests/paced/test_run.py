@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cli_runs import Cli
 
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import JobStatus
 
-from .conftest import Ended, Running
+from .conftest import LOG, SYSTEM, Ended, Running
 
 TASKS = ("pre_front_wide", "infer_front_wide", "post_front_wide", "fuse", "understand", "plan", "control", "backup")
 
@@ -101,7 +102,6 @@ def test_only_real_time_tiers_have_bounds(ended: Ended) -> None:
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
-    ended = Running(tmp_path / "run", *options).end()
-    assert ended.code == 2
-    assert words in ended.errors
+    call = ("replay", LOG, "--system", SYSTEM, "--paced", "--json", "-o", tmp_path / "run")
+    assert words in Cli(tmp_path)(*call, *options, code=2).err
     assert not (tmp_path / "run").exists()

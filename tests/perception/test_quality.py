@@ -1,4 +1,4 @@
-"""What is seen of the hazard scene is as good as it was measured to be, with room.
+"""With camera and LiDAR, what is seen of the hazard scene is as good as it was measured to be, with room; it brakes.
 
 Measured in benchmarks/results/perception.json on the whole scene with all sensors: lead found in every frame, vehicle
 recall 0.84 and precision 0.84, track recall 0.97, range error 0.02 m (95 %: 0.14 m), error of the time to collision
@@ -13,9 +13,10 @@ import detections
 import pytest
 import tracks
 from outputs import Outputs
-from reaction import time_to_collision
+from reaction import FIRM_M_S2, time_to_collision
 from scene_logs import REPLAY_DATA
 from truth import Truth
+from verdicts import assert_stops_in_time, judged
 
 from rt_sched.units import NS_PER_MS
 
@@ -69,3 +70,15 @@ def test_a_detector_agrees_with_itself_and_not_with_another_picture(seen: Output
         "recall": 0.0,
         "precision": 0.0,
     }
+
+
+def test_the_car_that_obeys_stops_in_time_from_a_plausible_time_to_collision(seen: Outputs) -> None:
+    found = judged(seen)
+    assert_stops_in_time(found)
+    assert 1.2 < found["ttc_at_emergency_s"] < 3.5
+
+
+def test_with_the_lead_painted_over_nothing_brakes(drives: Callable[..., Outputs]) -> None:
+    found = judged(drives("front_standard", "lidar_top", blank="lead"))
+    assert found["emergency_ns"] is None, found
+    assert found["hardest_m_s2"] < FIRM_M_S2

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from itertools import product
 
 from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, SensorView
@@ -71,6 +72,7 @@ class Register:
         # One that is of no use stays so until the next command, whatever was wrong with it.
         return (self.event, self.age, self.is_seen) if self.is_usable else self.event is Event.NOTHING
 
+    @cache  # noqa: B019  # few registers, and many worlds that share them
     def given(self, event: Event, now_ns: int) -> PathInput:
         if self.event is Event.NOTHING:
             return PathInput(None, E2EState.NO_NEW_DATA)
@@ -150,6 +152,8 @@ def explore() -> Exploration:
     while todo and not violated:
         world = todo.popleft()
         for first, second, (is_seen, release) in product(Event, _OF_BACKUP, _SIGHT_AND_RELEASE):
+            if first is Event.NOTHING and not is_seen:
+                continue  # no command that could carry a view
             step = Step(world, first, second, is_seen, release)
             after, _, broken = take(step, TABLE)
             if broken:
