@@ -35,7 +35,7 @@ def test_in_the_companion_scene_nothing_brakes(
 ) -> None:
     log = tmp_path / "no_hazard.mcap"
     # How well it is compressed is of no interest here.
-    monkeypatch.setattr("sensors.scene.writer.McapFile", partial(McapFile, zstd_level=1))
+    monkeypatch.setattr("sensors.scene.mcap_file.McapFile", partial(McapFile, zstd_level=1))
     world = build_world(SCENES["no_hazard"], duration_s=1.6)
     write_scene(world, RIG, log, duration_s=1.6, cameras=("front_standard",), seed=1)
     decisions = replayed(log).decisions
