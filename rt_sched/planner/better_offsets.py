@@ -25,7 +25,8 @@ def with_better_offsets(
     losses: Sequence[Losses] | None = None,
 ) -> tuple[Planned, FailoverPlan | None]:
     """`planned` and its takeovers with all of `proposals`, of `propose_offsets`; as they were where that would make the
-    plan one that the analysis does not accept, or leave a loss without its answer. `losses`: as of `with_takeovers`.
+    plan one that the analysis does not accept, or worse for its objective, or leave a loss without its answer.
+    `losses`: as of `with_takeovers`.
     """
     best = planned.best
     if best is None or best.plan is None or not proposals:
@@ -35,7 +36,11 @@ def with_better_offsets(
     if report.verdict is not Verdict.SCHEDULABLE:
         tell("offsets stay as in the file: the analysis does not accept the better ones together")
         return planned, failover
-    found = replace(planned, best=replace(best, plan=plan, costs=costs_of(system, plan, report.modes)), report=report)
+    costs = costs_of(system, plan, report.modes)
+    if best.costs is not None and best.costs.key(planned.objective) < costs.key(planned.objective):
+        tell(f"offsets stay as in the file: the better ones for latency are worse for {planned.objective.value}")
+        return planned, failover
+    found = replace(planned, best=replace(best, plan=plan, costs=costs), report=report)
     if failover is None:
         return found, None
     tell("planning takeovers with better offsets")

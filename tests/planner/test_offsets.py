@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from planned_systems import system_of
@@ -13,6 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent / "failover"))
 from failover_rigs import rig
 
 from rt_sched.analysis.analyze import analyze
+from rt_sched.app.analyze.job import analysed_system
+from rt_sched.app.plan.job import PlanRequest, planned_document
+from rt_sched.app.simulate.job import SimulateRequest, simulate
 from rt_sched.lowering import check_plan, lower, nominal_samples
 from rt_sched.lowering.offsets import with_offsets
 from rt_sched.planner import make_plan
@@ -77,6 +81,33 @@ def test_offsets_of_a_plan_are_those_of_the_file() -> None:
     simulation.run()
     jobs = simulation.trace().jobs
     assert jobs.arrival_ns[np.equal(jobs.task, 1)].tolist() == [17 * MS, 67 * MS, 117 * MS, 167 * MS]
+
+
+def test_offsets_that_are_worse_for_the_objective_are_not_taken() -> None:
+    system = system_of(TOO_SOON.replace("offset: 9ms", "offset: 10ms"))
+    planned = optimise(system, Objective.MARGIN, Stop(10), search=False)
+    told: list[str] = []
+    earlier = OffsetProposal("act", 10 * MS, 9 * MS, 2, 1)
+    assert with_better_offsets(system, planned, None, (earlier,), told.append) == (planned, None)
+    assert told == ["offsets stay as in the file: the better ones for latency are worse for margin"]
+
+
+def test_offsets_of_a_plan_file_reach_the_analysis_and_the_runs(tmp_path: Path) -> None:
+    path, plan_path = tmp_path / "choice.yaml", tmp_path / "plan.yaml"
+    path.write_text(f"rt_sched: 1\nname: choice\n{TOO_SOON}")
+    document = planned_document(
+        PlanRequest(str(path), search=False, offsets=True, output=plan_path, failover=False), lambda _: None
+    )
+    assert [(one["task"], one["applied"]) for one in document["offsets"]] == [("act", True)]
+    assert document["costs"]["latency_ns"] == 12 * MS
+    analysed = analysed_system(str(path), None, None, plan_file=plan_path)
+    assert analysed.report.modes[0].chains[0].latency.value_ns == 12 * MS
+    progress = SimpleNamespace(step=lambda _: None, advance=lambda *_: None)
+    run = simulate(SimulateRequest(str(path), plan=plan_path, duration="2s"), progress)
+    (chain,) = run["chains"]
+    assert (chain["latency_bound_ns"], chain["latency_max_ns"]) == (12 * MS, 12 * MS)
+    without = simulate(SimulateRequest(str(path), duration="2s"), progress)
+    assert without["chains"][0]["latency_max_ns"] > 50 * MS
 
 
 def test_offsets_that_leave_a_loss_without_an_answer_are_not_taken() -> None:
