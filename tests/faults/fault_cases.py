@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rt_sched.app.faults.all_findings import all_findings
+from rt_sched.app.faults.document import list_document
 from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.faults.outcomes import Outcome, outcomes
 from rt_sched.faults.script import Event, FaultScript, Injection, Trigger
@@ -140,11 +141,26 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def page_with(rows: str) -> str:
-    """The page with these rows in place of its own."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition("<!-- cases -->\n")
-    return f"{before}<!-- cases -->\n{rows}\n" + rest.partition("\n\n")[2]
+def kinds_table() -> str:
+    """Every kind, as `rt-sched faults list` tells it."""
+    lines = [
+        "| kind | strikes | what happens | lockstep | paced | found by, within (ms, `quad_orin`) |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind in list_document(drive().system)["kinds"]:
+        monitors = (f"`{one['monitor']}` {format_ms(one['worst_case_ns'])}" for one in kind["monitors"])
+        lockstep, paced = ("yes" if kind[clock] else "no" for clock in ("lockstep", "paced"))
+        cells = (f"`{kind['kind']}`", kind["strikes"], kind["does"], lockstep, paced, ", ".join(monitors) or "–")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def page_with(mark: str, rows: str, page: str) -> str:
+    """The page with these rows behind a mark, in place of its own."""
+    before, _, rest = page.partition(f"<!-- {mark} -->\n")
+    return f"{before}<!-- {mark} -->\n{rows}\n" + rest.partition("\n\n")[2]
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with(table()), encoding="utf-8")
+    written = page_with("kinds", kinds_table(), PAGE.read_text(encoding="utf-8"))
+    PAGE.write_text(page_with("cases", table(), written), encoding="utf-8")

@@ -1,7 +1,7 @@
 """Every row of the table: the monitor that it names finds the fault first, within the time that it declares."""
 
 import pytest
-from fault_cases import CASES, PAGE, drive, outcome_of, table
+from fault_cases import CASES, PAGE, drive, kinds_table, outcome_of, table
 
 from rt_sched.app.faults.all_findings import all_findings
 from rt_sched.app.faults.prepared import Struck
@@ -31,5 +31,7 @@ def test_nothing_is_found_without_a_fault():
     assert list(all_findings(Struck(drive(), FaultScript(()), "none"))) == []
 
 
-def test_the_page_has_the_table():
-    assert table() in PAGE.read_text(encoding="utf-8")
+def test_the_page_has_the_tables():
+    page = PAGE.read_text(encoding="utf-8")
+    assert kinds_table() in page, "run python tests/faults/fault_cases.py"
+    assert table() in page, "run python tests/faults/fault_cases.py"

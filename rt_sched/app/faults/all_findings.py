@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from rt_sched.app.faults.prepared import Struck
@@ -12,10 +12,10 @@ from rt_sched.model import FaultKind
 from rt_sched.runtime.signs_of_life import watching_device
 
 
-def all_findings(struck: Struck) -> Iterator[Finding]:
-    """In no particular order."""
+def all_findings(struck: Struck, sensors: Collection[str] | None = None) -> Iterator[Finding]:
+    """In no particular order. `sensors`: whose messages are looked at; None: of all that the recording holds."""
     drive, topics = struck.drive, struck.drive.mapping.sensor_to_topic
-    yield from sensor_findings(drive.system, struck.faulted, topics, list(topics))
+    yield from sensor_findings(drive.system, struck.faulted, topics, topics if sensors is None else sensors)
     horizon_ns = drive.horizon_ns + struck.shift_ns
     for finding in loss_findings(drive.system, struck.timeline.samples, struck.losses, topics, horizon_ns):
         yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
