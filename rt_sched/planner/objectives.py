@@ -53,6 +53,11 @@ class Costs:
         return self.shares[0] if self.shares else Fraction(1)
 
     @property
+    def is_unbounded(self) -> bool:
+        """Whether something with a deadline or limit has no bound."""
+        return self.margin <= -_MISSING
+
+    @property
     def mean_margin(self) -> Fraction:
         """The mean share left."""
         return sum(self.shares, Fraction(0)) / len(self.shares) if self.shares else Fraction(1)

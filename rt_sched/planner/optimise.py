@@ -299,4 +299,5 @@ def _within(problem: PlacementProblem, place: Place, limit: int) -> bool:
 def _told(costs: Costs) -> str:
     latency = "no latency bound" if costs.latency_ns is None else f"latency {costs.latency_ns / 1e6:.3f} ms"
     said = "accepted" if costs.accepted else "not accepted"
-    return f"{said}, {latency}, margin {float(100 * costs.margin):.1f} %, fullest core {costs.peak / 1e4:.1f} %"
+    margin = "something without a bound" if costs.is_unbounded else f"margin {float(100 * costs.margin):.1f} %"
+    return f"{said}, {latency}, {margin}, fullest core {costs.peak / 1e4:.1f} %"

@@ -64,6 +64,7 @@ def _costs(costs: Costs | None) -> Row | None:
         return None
     return {
         "accepted": costs.accepted,
+        "unbounded": costs.is_unbounded,
         "latency_ns": costs.latency_ns,
         "margin": float(costs.margin),
         "mean_margin": float(costs.mean_margin),

@@ -117,8 +117,11 @@ def _proposals(rows: list[Row], energy: str) -> Table:
             Text(one["method"]),
             "accepts" if costs["accepted"] else "rejects",
             format_ms(costs["latency_ns"]),
-            f"{100 * costs['margin']:.1f}",
-            f"{100 * costs['mean_margin']:.1f}",
+            *(
+                ["no bound", "–"]
+                if costs["unbounded"]
+                else [f"{100 * costs[k]:.1f}" for k in ("margin", "mean_margin")]
+            ),
             str(costs["power_mw"]),
             f"{100 * costs['peak_load']:.1f}",
             said,
@@ -133,12 +136,12 @@ def _print_cameras(cameras: Row, console: Console) -> None:
     console.print(table)
     now, before = cameras["score"], cameras["score_as_in_file"]
     for key, words, factor, unit in (
-        ("peak_load", "fullest element", 100, "%"),
-        ("peak_load_after_loss", "after the worst loss of a device", 100, "%"),
-        ("shared_view_mrad", "view shared by cameras of one device", 1, "mrad"),
+        ("peak_load", "fullest element", 100, " %"),
+        ("peak_load_after_loss", "after the worst loss of a device", 100, " %"),
+        ("shared_view_mrad", "view shared by cameras of one device", 1, " mrad"),
         ("not_on_first_device", "cameras not on their first device", 1, ""),
     ):
-        console.print(Text(f"  {words}: {factor * now[key]:.4g} {unit} (file: {factor * before[key]:.4g} {unit})"))
+        console.print(Text(f"  {words}: {factor * now[key]:.4g}{unit} (file: {factor * before[key]:.4g}{unit})"))
 
 
 def _print_frame(frame: Row, console: Console) -> None:
@@ -197,7 +200,8 @@ def _print_steps(takeovers: list[Row], console: Console) -> None:
 def _print_verdict(document: Row, console: Console) -> None:
     text = Text(document["verdict"], style=_STYLES[document["verdict"]])
     if document["proved"]:
-        text.append("  there is no plan; shown above is what comes closest", style="")
+        closest = "; shown above is what comes closest" if document["placements"] else ""
+        text.append(f"  there is no plan{closest}", style="")
     elif document["method"] is not None and document["verdict"] != "schedulable":
         text.append(
             f"  no accepted plan was found, and none is ruled out; what comes closest: {document['method']}", style=""
@@ -207,7 +211,8 @@ def _print_verdict(document: Row, console: Console) -> None:
         text.append("  no plan was found, and none is ruled out", style="")
     else:
         text.append(f"  best for {document['objective']}: {document['method']}", style="")
-        text.append(f", {document['moves']} moves" if document["moves"] else "", style="")
+        moves = document["moves"]
+        text.append(f", {moves} move{'' if moves == 1 else 's'}" if moves else "", style="")
         text.append(", no single move is better" if document["no_better_move"] else ", search not exhausted", style="")
     if document["interrupted"]:
         text.append("; interrupted, this is the best so far", style="yellow")

@@ -14,6 +14,7 @@ from functools import partial
 
 from rt_sched.analysis.loads.load import LoadTask
 from rt_sched.model import Policy, Processor
+from rt_sched.units import format_ns
 
 #: Steps of a fixed point, jobs of a busy period and deadlines that are looked at before it is refused.
 MOST_STEPS = 2000
@@ -112,7 +113,7 @@ def _check_edf(processor: Processor, lodgers: Sequence[Lodger]) -> None:
         demand_ns = sum(one.task.cost_ns * _due_within(one, at_ns) for one in lodgers)
         later = [one.task.region_ns - 1 for one in lodgers if one.task.deadline_ns > at_ns]
         if demand_ns + max(later, default=0) > at_ns:
-            raise Full(f"{processor.name} may be asked for {demand_ns} ns of work within {at_ns} ns")
+            raise Full(f"{processor.name} may be asked for {format_ns(demand_ns)} of work within {format_ns(at_ns)}")
 
 
 def _due_within(one: Lodger, length_ns: int) -> int:
@@ -125,7 +126,8 @@ def _due_within(one: Lodger, length_ns: int) -> int:
 def _check(one: Lodger, response_ns: int) -> None:
     if response_ns > one.task.deadline_ns:
         raise Full(
-            f"task {one.task.name} would take up to {response_ns} ns, over its deadline of {one.task.deadline_ns} ns"
+            f"task {one.task.name} would take up to {format_ns(response_ns)}, over its deadline of "
+            f"{format_ns(one.task.deadline_ns)}"
         )
 
 

@@ -50,8 +50,9 @@ class Places:
     def processors(self, task: str, device: str) -> Iterator[int]:
         """The processors of a device on which a task may stand by.
 
-        Where candidates are declared, these; else elements of the kind of its own, at the same frequency unless the
-        times say at which they hold. What belongs to a cycle, or holds a resource with a ceiling, stays where it is.
+        Where candidates are declared, these and the element of the file; else elements of the kind of its own, at the
+        same frequency unless the times say at which they hold. What belongs to a cycle, or holds a resource with a
+        ceiling, stays where it is.
         """
         one = self._ground.tasks[task]
         home = self._ground.plan.processors[self._ground.home[task]]
@@ -66,7 +67,7 @@ class Places:
     def _fits_kind(self, task: Task, place: tuple[str, str]) -> bool:
         own, there = self._ground.elements[task.pe], self._ground.elements[place]
         if task.candidates:
-            return place in task.candidates and self._ground.has_time(task, task, there)
+            return place in (task.pe, *task.candidates) and self._ground.has_time(task, task, there)
         same_clock = own.frequency_hz == there.frequency_hz
         return own.kind is there.kind and (same_clock or self._ground.times_on(task, there).frequency_hz is not None)
 

@@ -138,6 +138,17 @@ def test_candidates_are_the_only_places() -> None:
     assert _where(found, outcome.takeover) == {"see": "c.cpu.0"}
 
 
+def test_a_task_that_the_plan_put_elsewhere_may_go_back_to_its_element_of_the_file() -> None:
+    system = rig(("see: {runs_on: a.cpu,", "see: {runs_on: a.cpu, candidates: [b.cpu],"))
+    places = {**{task.name: task.pe for task in system.tasks}, "see": ("b", "cpu")}
+    found = failover_plan(system, make_plan(system, elements=places), [("device:b",)])
+    (outcome,) = found.outcomes
+    assert outcome.verdict is Verdict.SCHEDULABLE
+    assert outcome.takeover is not None
+    assert _where(found, outcome.takeover)["see"].startswith("a.cpu")
+    assert check_plan(system, found.plan) == []
+
+
 def test_without_memory_there_is_no_standby() -> None:
     small = (
         "b: {processing_elements: {cpu: {kind: cpu, cores: 2}}}",
