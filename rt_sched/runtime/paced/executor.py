@@ -195,11 +195,11 @@ class PacedRun:
             self._port.writer(sensor.name) if sensor.name in self._channels else None
             for sensor in self._order.system.sensors
         ]
+        if self._order.tier is not Tier.USER:  # before the begin: on a busy host it would take too long after it
+            set_scheduling(Scheduling.fifo(FEEDER_PRIORITY))
         if not self.clock.wait_until_begun():
             return
         name_process("rt-publishing")
-        if self._order.tier is not Tier.USER:
-            set_scheduling(Scheduling.fifo(FEEDER_PRIORITY))
         publish_on_time(self._playback, writers)
 
     def _wait_for(self, wanted: State, pids: dict[int, str]) -> None:
