@@ -136,7 +136,7 @@ def analyze(
 
     with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
         if watch:
-            raise typer.Exit(_watched(analyse, named, as_json=as_json))
+            raise typer.Exit(_watched(analyse, named, plan, as_json=as_json))
         document = analyse()
     _show(document, as_json=as_json)
     raise typer.Exit(VERDICT_CODES[document["verdict"]])
@@ -155,7 +155,7 @@ def _show(document: dict[str, Any], *, as_json: bool) -> None:
     print_analysis(document, console())
 
 
-def _watched(analyse: Callable[[], dict[str, Any]], file: str, *, as_json: bool) -> int:
+def _watched(analyse: Callable[[], dict[str, Any]], file: str, plan: Path | None, *, as_json: bool) -> int:
     """Analyses again and again until Ctrl-C; the exit code is that of the last analysis."""
     from rt_sched.app.analyze.watch import Saves, looks
     from rt_sched.app.inputs.shipped import resolve
@@ -164,7 +164,7 @@ def _watched(analyse: Callable[[], dict[str, Any]], file: str, *, as_json: bool)
     if not path.is_file():
         analyse()
     try:
-        for look in looks(analyse, Saves(path)):
+        for look in looks(analyse, Saves(path, *([] if plan is None else [plan]))):
             with _uninterrupted():
                 code = _show_look(look, as_json=as_json)
                 if not as_json:
@@ -194,7 +194,7 @@ def _uninterrupted() -> Iterator[None]:
 
 def _show_look(look: Look, *, as_json: bool) -> int:
     """Shows an analysis, or what became of it; the exit code that it would have alone."""
-    from rt_sched.app.analyze.watch import print_changes
+    from rt_sched.app.analyze.changes import print_changes
 
     if look.document is None:
         error = look.error
