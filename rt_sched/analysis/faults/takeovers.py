@@ -241,7 +241,8 @@ class Takeovers:
         usual = [c for c in self._system.chains if brings_command(safety, c.path) and passes(nominal, nothing, c.path)]
         if not usual or any(brings_command(safety, chain.path) for chain in chains):
             return []
-        return [f"no chain to {safety.arbiter} is left that could command"]
+        names = ", ".join(chain.name for chain in usual)
+        return [f"no chain to {safety.arbiter} is left that could command; lost: {names}"]
 
 
 def _larger(one: TaskBound, other: TaskBound | None) -> TaskBound:
