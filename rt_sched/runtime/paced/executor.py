@@ -195,6 +195,9 @@ class PacedRun:
             self._port.writer(sensor.name) if sensor.name in self._channels else None
             for sensor in self._order.system.sensors
         ]
+        for line in self._playback.lines:
+            if line is not None:
+                line.open()
         if self._order.tier is not Tier.USER:  # before the begin: on a busy host it would take too long after it
             set_scheduling(Scheduling.fifo(FEEDER_PRIORITY))
         if not self.clock.wait_until_begun():

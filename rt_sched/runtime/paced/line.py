@@ -83,14 +83,19 @@ class ReadyLine:
         """Nothing more comes."""
         self._full[0] = 1
 
-    def get(self) -> PortLetter | None:
-        """The next sample, when it lies ready; None when the run has ended before."""
+    def open(self) -> Reader:
+        """Claims the end at which samples are got, which takes milliseconds."""
         if self._reader is None:
             self._reader = self._port.reader(self._channel, _READER)
-        while not self._reader.wait(_LOOK_NS):
+        return self._reader
+
+    def get(self) -> PortLetter | None:
+        """The next sample, when it lies ready; None when the run has ended before."""
+        reader = self.open()
+        while not reader.wait(_LOOK_NS):
             if self._clock.ended:
                 return None
-        message = self._reader.take()
+        message = reader.take()
         if message is None:
             return None
         self._room.ring()
