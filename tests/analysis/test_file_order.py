@@ -77,7 +77,7 @@ def _same(found: View, again: View, seed: int) -> int:
 
 @pytest.mark.parametrize(
     ("make", "seeds", "least"),
-    [(random_case, range(0, 300, 15), 20), (random_distributed, range(0, 60, 12), 0), (transition_case, range(8), 20)],
+    [(random_case, range(0, 300, 25), 10), (random_distributed, range(0, 60, 20), 0), (transition_case, range(5), 10)],
 )
 def test_bounds_verdicts_and_witnesses_go_by_names(
     make: Callable[[int], tuple[System, Plan]], seeds: range, least: int
