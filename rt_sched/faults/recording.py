@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from rt_sched.faults.clocks import SensorClock
 from rt_sched.faults.contents import altered, damaged_bytes, draw
 from rt_sched.faults.script import Injection, Strike
-from rt_sched.model import ArrivalClock, Sensor
+from rt_sched.model import Sensor
 from rt_sched.ports import RecordedMessage, Recording, TopicInfo
 from rt_sched.units import NS_PER_S, ceil_int
 from sensors.ros_types import SerializedMessage
@@ -51,7 +52,7 @@ class _Altered:
 class FaultedRecording:
     """`recording` with the faults `strikes`, those of its sensors; `topics_of`: sensor -> topic.
 
-    `origin_ns`: the start of the run on the recording's clock. `seed`: of what is drawn for each message.
+    `clocks`: topic -> how the run reads its times. `seed`: of what is drawn for each message.
     """
 
     def __init__(
@@ -60,11 +61,11 @@ class FaultedRecording:
         sensors: Sequence[Sensor],
         topics_of: Mapping[str, str],
         strikes: Sequence[Strike],
-        origin_ns: int,
+        clocks: Mapping[str, SensorClock],
         seed: int,
     ) -> None:
         self._recording = recording
-        self._origin_ns, self._seed = origin_ns, seed
+        self._clocks, self._seed = clocks, seed
         self._sensor_of = {topics_of[sensor.name]: sensor for sensor in sensors if sensor.name in topics_of}
         self._strikes: dict[str, list[Strike]] = {topic: [] for topic in self._sensor_of}
         for strike in strikes:
@@ -125,14 +126,11 @@ class FaultedRecording:
 
     def arrival_ns(self, message: RecordedMessage) -> int:
         """When a message reaches its device, on the run's time line."""
-        sensor = self._sensor_of[message.topic]
-        if sensor.arrival_clock is ArrivalClock.CAPTURE and message.capture_time_ns is not None:
-            return message.capture_time_ns + sensor.latency_ns - self._origin_ns
-        return message.log_time_ns - self._origin_ns
+        return self._clocks[message.topic].arrival_ns(message)
 
     def capture_ns(self, message: RecordedMessage) -> int | None:
         """The stamp of a message on the run's time line."""
-        return None if message.capture_time_ns is None else message.capture_time_ns - self._origin_ns
+        return self._clocks[message.topic].capture_ns(message)
 
     def period_ns(self, topic: str) -> int:
         """Of the sensor behind a topic."""

@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rt_sched.errors import DataError
+from rt_sched.faults.clocks import SensorClock, sensor_clocks
 from rt_sched.faults.contents import draw
 from rt_sched.faults.kinds import BY_NAME
 from rt_sched.faults.recording import ON_MESSAGES, FaultedRecording
 from rt_sched.faults.script import Damage, Injection, Strike, Trigger
-from rt_sched.model import Sensor, SensorKind
+from rt_sched.model import ArrivalClock, Sensor, SensorKind
 from rt_sched.ports import RecordedMessage, TopicInfo, TopicKind
+from rt_sched.runtime.timeline import build_timeline
 
 PERIOD_NS = 50_000_000
 ON_STREAMS = ("message.drop", "message.delay", "message.duplicate", "message.reorder", "clock.step", "camera.freeze")
@@ -49,7 +51,8 @@ class Made:
 
 def faulted(*strikes, seed=0):
     sensors = [Sensor(name, SensorKind.CAMERA, Fraction(20), ("ecu",), (f"/{name}",)) for name in ("a", "b")]
-    return FaultedRecording(Made(), sensors, {"a": "/a", "b": "/b"}, strikes, 0, seed)
+    clocks = dict.fromkeys(("/a", "/b"), SensorClock(0, 0, 0))
+    return FaultedRecording(Made(), sensors, {"a": "/a", "b": "/b"}, strikes, clocks, seed)
 
 
 def strike(kind, begin_ns, end_ns, name="f", **values):
@@ -153,10 +156,8 @@ def decoded(kind, target, **values):
     clean = drive()
     topics = clean.mapping.sensor_to_topic
     injection = Injection("f", kind, target, Trigger(AT_NS), **values)
-    origin_ns = clean.timeline.origin_ns
-    recording = FaultedRecording(
-        clean.recording, clean.system.sensors, topics, [Strike(injection, AT_NS, None)], origin_ns, 3
-    )
+    strikes = [Strike(injection, AT_NS, None)]
+    recording = FaultedRecording(clean.recording, clean.system.sensors, topics, strikes, clean.clocks, 3)
     message = next(one for one in recording.messages([topics[target]]) if recording.arrival_ns(one) >= AT_NS)
     as_sent = next(one for one in clean.recording.messages([topics[target]]) if one.index == message.index)
     return clean.recording.decode(as_sent), lambda: recording.decode(message)
@@ -203,3 +204,30 @@ def test_every_kind_is_carried_out_somewhere():
     on_schedule = {*schedule._LOSSES, *schedule._KILLS, "process.stall", "overrun"}
     assert {name for name, kind in BY_NAME.items() if kind.lockstep} == ON_MESSAGES | on_schedule
     assert not ON_MESSAGES & on_schedule
+
+
+@pytest.mark.parametrize("arrival", list(ArrivalClock))
+@pytest.mark.parametrize("ahead_ns", [0, 10**12, -(10**12)])
+def test_clocks_are_read_as_the_time_line_reads_them(arrival, ahead_ns):
+    """Stamps on another clock than log times are shifted alike, and arrivals are those of the samples."""
+
+    class Ahead(Made):
+        def messages(self, topics=None):
+            for one in super().messages(topics):
+                yield replace(one, log_time_ns=one.log_time_ns + 10**15, capture_time_ns=one.capture_time_ns + at_ns)
+
+    at_ns = 10**15 + ahead_ns
+    sensors = [
+        Sensor(name, SensorKind.CAMERA, Fraction(20), ("ecu",), (f"/{name}",), latency_ns=5, arrival_clock=arrival)
+        for name in ("a", "b")
+    ]
+    topics = {"a": "/a", "b": "/b"}
+    timeline = build_timeline(Ahead(), sensors, topics)
+    clocks = sensor_clocks(Ahead(), timeline, sensors, topics)
+    messages = {one.index: one for one in Ahead().messages()}
+    for row, index in enumerate(timeline.file_index):
+        message = messages[int(index)]
+        clock = clocks[message.topic]
+        assert clock.capture_ns(message) == timeline.samples.capture_ns[row]
+        assert clock.arrival_ns(message) == timeline.samples.arrival_ns[row]
+    assert all((clock.log_shift_ns is None) == (arrival is ArrivalClock.CAPTURE) for clock in clocks.values())

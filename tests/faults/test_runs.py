@@ -68,7 +68,7 @@ def test_a_lost_lidar_is_detected_and_the_arbiter_reacts(run):
     assert (row["verdict"], row["detected_by"]) == ("detected", "silence")
     assert row["reaction"]["after_ns"] > row["detected_after_ns"]
     assert row["reaction"]["recovered_after_ns"] is None
-    assert (document["status"], document["run_status"]) == ("ok", "ok")
+    assert (document["status"], document["run"]["status"]) == ("ok", "ok")
     assert document["other_findings"] == []
 
 
@@ -88,12 +88,12 @@ def test_a_process_that_is_killed_begins_without_a_past(run):
     (row,) = document["faults"]
     assert (row["verdict"], row["detected_by"]) == ("detected", "alive")
     assert row["end_ns"] - row["begin_ns"] == 200_000_000
-    assert document["run_status"] != "failed"
+    assert document["run"]["status"] != "failed"
 
 
 def test_without_stages_nothing_is_known_of_commands(run):
     document = run("{kind: payload.corrupt, target: imu, at: 700ms, for: 6ms, how: flip}", stages=False, seed=4)
-    assert document["status"] == "unknown"
+    assert (document["status"], document["run"]) == ("unknown", None)
     assert document["faults"][0]["reaction"] is None
 
 

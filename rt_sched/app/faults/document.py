@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rt_sched.app.faults.prepared import Drive
+from rt_sched.app.replay.job import ReplayResult
 from rt_sched.faults.declared import declared_worst_ns
 from rt_sched.faults.kinds import KINDS, NOT_PACED
 from rt_sched.faults.outcomes import Outcome, Verdict, tells_of
@@ -37,9 +38,9 @@ def run_document(
     file: str,
     found: Sequence[Outcome],
     findings: Sequence[Finding],
-    run_status: str | None,
+    replayed: ReplayResult | None,
 ) -> dict[str, Any]:
-    """`run_status`: of the replay; None where the stages did not run."""
+    """`replayed`: None where the stages did not run."""
     rows = [_row(one) for one in found]
     other = [one for one in findings if not any(tells_of(one, outcome.strike) for outcome in found)]
     return {
@@ -51,10 +52,16 @@ def run_document(
         "seed": script.seed,
         "clock": "lockstep",
         "duration_ns": drive.horizon_ns,
-        "run_status": run_status,
+        "run": None
+        if replayed is None
+        else {"folder": str(replayed.folder), "status": replayed.summary["status"], **_hashes(replayed.manifest)},
         "faults": rows,
         "other_findings": [_finding(one) for one in other],
     }
+
+
+def _hashes(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: manifest[name] for name in ("schedule_sha256", "outputs_sha256")}
 
 
 def _row(outcome: Outcome) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def run_script(
     found = outcomes(struck.strikes, findings, decisions, None)
     if decisions is not None and any(one.finding is None for one in found):
         found = outcomes(struck.strikes, findings, decisions, unfaulted.decisions)
-    return run_document(drive, script, file, found, findings, None if replayed is None else replayed.summary["status"])
+    return run_document(drive, script, file, found, findings, replayed)
 
 
 def _replay_request(request: FaultsRequest, faults: tuple[str, ...], output: Path | None) -> ReplayRequest:

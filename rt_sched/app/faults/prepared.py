@@ -14,6 +14,8 @@ from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system
 from rt_sched.errors import ConfigError, Problem
+from rt_sched.faults.clocks import SensorClock, sensor_clocks
+from rt_sched.faults.kinds import NEED_LOG_TIME
 from rt_sched.faults.recording import FaultedRecording
 from rt_sched.faults.schedule import losses, restarts, with_faults
 from rt_sched.faults.script import FaultScript
@@ -23,6 +25,7 @@ from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.merging import with_merged
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording
+from rt_sched.runtime.detection import detect
 from rt_sched.runtime.timeline import Timeline, build_timeline
 from rt_sched.sim import Simulation
 from rt_sched.trace.records import Trace
@@ -51,10 +54,32 @@ class Drive:
         return [task.name for task in self.system.tasks]
 
     @cached_property
+    def clocks(self) -> dict[str, SensorClock]:
+        """Topic -> how the run reads its times."""
+        return sensor_clocks(self.recording, self.timeline, self.system.sensors, self.mapping.sensor_to_topic)
+
+    def clock_of(self, sensor: str) -> SensorClock:
+        """That of a sensor which the recording holds."""
+        return self.clocks[self.mapping.sensor_to_topic[sensor]]
+
+    @cached_property
     def trace(self) -> Trace:
         """The schedule without faults."""
-        machine = lower(self.system, self.plan, self.timeline.samples, seed=self.seed, horizon_ns=self.horizon_ns)
-        return _run(machine)
+        return _run(self.machine(self.timeline, self.horizon_ns, ()))
+
+    def machine(self, timeline: Timeline, horizon_ns: int, faults: Sequence[Fault]) -> MachineInput:
+        """A schedule with what the plan does about losses."""
+        recorded = self.mapping.sensor_to_topic.keys()
+        detection = detect(self.system, self.plan, timeline.samples, faults, recorded, horizon_ns)
+        return lower(
+            self.system,
+            self.plan,
+            timeline.samples,
+            seed=self.seed,
+            horizon_ns=horizon_ns,
+            faults=faults,
+            plan_changes=detection.plan_changes,
+        )
 
     @cached_property
     def active(self) -> frozenset[str]:
@@ -102,10 +127,8 @@ class Struck:
 
     def recording(self, recording: Recording) -> FaultedRecording:
         """What the sensors send instead."""
-        drive = self.drive
-        origin_ns = drive.timeline.origin_ns
-        topics = drive.mapping.sensor_to_topic
-        return FaultedRecording(recording, drive.system.sensors, topics, self.strikes, origin_ns, self._seed)
+        drive, topics = self.drive, self.drive.mapping.sensor_to_topic
+        return FaultedRecording(recording, drive.system.sensors, topics, self.strikes, drive.clocks, self._seed)
 
     @property
     def losses(self) -> tuple[Fault, ...]:
@@ -124,16 +147,8 @@ class Struck:
 
     def schedule(self) -> Trace:
         """What runs when, without any stage."""
-        drive = self.drive
-        machine = lower(
-            drive.system,
-            drive.plan,
-            self.timeline.samples,
-            seed=drive.seed,
-            horizon_ns=drive.horizon_ns + self.shift_ns,
-            faults=self.losses,
-        )
-        return _run(self.machine(machine))
+        horizon_ns = self.drive.horizon_ns + self.shift_ns
+        return _run(self.machine(self.drive.machine(self.timeline, horizon_ns, self.losses)))
 
 
 def _run(machine: MachineInput) -> Trace:
@@ -152,6 +167,9 @@ def _refuse(drive: Drive, script: FaultScript, file: str) -> None:
             problems.append(Problem(file, 0, 0, place, reason))
         elif fault.target in sensors and fault.target not in drive.mapping.sensor_to_topic:
             reason = f"{drive.recording.path} has no message of {fault.target}, so nothing can happen to them"
+            problems.append(Problem(file, 0, 0, place, reason))
+        elif fault.kind_name in NEED_LOG_TIME and drive.clock_of(fault.target).log_shift_ns is None:
+            reason = f"messages of {fault.target} arrive by their stamps, so {fault.kind_name} is not seen"
             problems.append(Problem(file, 0, 0, place, reason))
         elif fault.target in tasks and fault.target not in drive.active:
             problems.append(

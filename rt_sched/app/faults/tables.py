@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -63,6 +64,8 @@ def print_run(document: Mapping[str, Any], console: Console) -> None:
     for one in document["other_findings"]:
         at = f"{one['time_ns'] / NS_PER_S:.3f} s"
         console.print(Text(f"also found at {at}: {one['monitor']} of {one['what']}: {one['reason']}", style="yellow"))
+    if document["run"]:
+        console.print(Text(f"report    {Path(document['run']['folder']) / 'report.html'}"))
     _print_status(document, console)
 
 
