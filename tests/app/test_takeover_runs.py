@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "planner" / "failover"))
-from failover_rigs import rig
+from failover_rigs import load, rig
 
 from rt_sched.app.runs.bounds import run_bounds
 from rt_sched.app.runs.check_trace import check_document
 from rt_sched.app.runs.fault_outcomes import fault_outcomes
 from rt_sched.app.runs.judged_chains import judged_chains
 from rt_sched.app.runs.takeover_runs import late_recoveries, takeover_notes, takeover_runs
-from rt_sched.lowering import lower, nominal_samples
+from rt_sched.lowering import Execution, check_plan, lower, nominal_samples
 from rt_sched.messages import ArbiterDecision, ArbiterState, Command
-from rt_sched.model import Fault, FaultKind, Plan, System
+from rt_sched.model import Fault, FaultKind, Placement, Plan, System, Takeover
 from rt_sched.planner import make_plan
 from rt_sched.planner.failover import plan_takeovers
 from rt_sched.runtime.detection import detect
@@ -200,3 +200,56 @@ def test_a_device_that_only_the_plan_uses_breaks_the_chain():
     trace, _, _ = run(system, plan, fault)
     ahead, _ = judged_chains(system, plan, trace, [fault], CAMERAS, [])
     assert ahead.until_ns == 500 * MS
+
+
+STARVED = """
+rt_sched: 1
+name: starved
+devices:
+  a: {processing_elements: {cpu: {kind: cpu}}}
+  b: {processing_elements: {cpu: {kind: cpu}}}
+  gateway: {processing_elements: {mcu: {kind: mcu}}}
+links: {net: {bandwidth: 100MB/s, latency: 100us}}
+sensors:
+  front: {kind: camera, rate: 20Hz, latency: 2ms, attached_to: [a, b], topic: /front}
+  scan: {kind: lidar, rate: 10Hz, latency: 1ms, attached_to: [a], topic: /scan, frame_size: 10kB}
+tasks:
+  see: {runs_on: a.cpu, inputs: {image: front}, execution: {wcet: 4ms}, deadline: 45ms, criticality: B}
+  heavy: {runs_on: b.cpu, priority: 1, inputs: {x: {from: scan, link: net}}, execution: {wcet: 30ms}, deadline: 90ms}
+  decide: {runs_on: gateway.mcu, inputs: {o: {from: see, link: net, size: 1kB}}, execution: {wcet: 1ms}, criticality: B}
+  arbiter: {runs_on: gateway.mcu, activation: {rate: 100Hz}, execution: {wcet: 500us}, criticality: D,
+    inputs: {primary: {from: decide, required: false}}}
+chains: {ahead: {path: [front, see, decide, arbiter], max_reaction: 250ms}}
+safety: {arbiter: arbiter, primary: decide, recovery_limit: 150ms}
+"""
+
+
+def test_what_the_loss_stops_may_still_be_at_work_where_something_comes():
+    """`heavy` gets no more sweeps once a is lost, but the last one keeps b busy when `see` comes there."""
+    system = load(STARVED)
+    move = Takeover(("device:a",), (Placement("see", 1, 1),), redone=("see",))
+    plan = replace(make_plan(system, None), takeovers=(move,))
+    assert check_plan(system, plan) == []
+    slowest_ns = 0
+    for step in range(0, 100, 6):
+        faults = [Fault(FaultKind.DEVICE, "a", (500 + step) * MS)]
+        samples = nominal_samples(system, END, step)
+        detection = detect(system, plan, samples, faults, ["front", "scan"], END)
+        given = lower(
+            system,
+            plan,
+            samples,
+            horizon_ns=END,
+            faults=faults,
+            plan_changes=detection.plan_changes,
+            execution=Execution.WCET,
+        )
+        simulation = Simulation(given)
+        simulation.run()
+        trace = simulation.trace()
+        for one in takeover_runs(system, plan, trace, detection, faults, ["front", "scan"]):
+            assert (late_recoveries(one), one.exceeded) == ([], ())
+        came = (trace.jobs.task == 0) & (trace.jobs.arrival_ns >= faults[0].time_ns) & (trace.jobs.finish_ns >= 0)
+        slowest_ns = max(slowest_ns, int((trace.jobs.finish_ns - trace.jobs.arrival_ns)[came].max()))
+    # Without the carried work its two jobs, the kept one and the next, would take 8 ms at most.
+    assert slowest_ns > 8 * MS

@@ -9,7 +9,8 @@ messages that it would get anyway, and at s once more with a kept message; a tim
 additional instant. So in any interval no more jobs arrive than the usual streams allow, and one more of every task with
 an additional arrival. Every bound for sporadic arrivals holds for these streams with one more, of a single arrival,
 whose phase towards the others is not known; its outputs are one more stream of what they activate, and so on. Tasks
-that are dropped here, and residents that go on cheaper, count with all that they need before the switch. A processor
+that are dropped here, and residents that go on cheaper, count with all that they need before the switch; and so does
+what the loss stops, because what had come before it may still be at work. A processor
 that only loses tasks has no more to do than before, so that its bounds before the switch hold across it.
 
 Source: Tindell, Burns, Wellings 1992 (a run across a change as a run of the tasks of both sides); Quinton, Hanke, Ernst
@@ -30,7 +31,6 @@ from rt_sched.analysis.loads.frequencies import at_frequencies_of
 from rt_sched.analysis.loads.load import LoadTask
 from rt_sched.analysis.loads.resolve import ModeLoad, loads_of, setups_of
 from rt_sched.errors import AnalysisNotApplicable
-from rt_sched.lowering.losses import lost_devices
 from rt_sched.lowering.machine_input import Role
 from rt_sched.trace.setup import EdgeKind, EdgeRow, TaskRow
 from rt_sched.units import NS_PER_S
@@ -69,7 +69,7 @@ class TakeoverLoads:
         moved = {placement.task for placement in takeover.moves}
         heaviest = replace(takeover, dropped=(), variants=tuple(one for one in takeover.variants if one[0] in moved))
         old, _ = self.before(mode, takeover)
-        together = self._once_alive(mode, heaviest)
+        together = self._changed(mode, heaviest)
         self._refuse_exchanges(old, takeover)
         load = with_additional_arrivals(together, takeover)
         presence = {}
@@ -93,26 +93,6 @@ class TakeoverLoads:
             if load.active[index]
         }
         return Transition(old, load, load, presence, {i: 0 for i, one in presence.items() if one is Presence.ADDED})
-
-    def _once_alive(self, mode: ModeLoad, takeover: model.Takeover) -> ModeLoad:
-        """The mode under a takeover with what has a job, but only of a kept message: it is in the way once."""
-        changed = self._changed(mode, takeover)
-        loss = loss_of_faults(changed, with_parts(changed.system, faults_of(takeover.losses)))
-        lost = lost_devices(faults_of(takeover.losses))
-        stopped = {task.index for load in changed.loads if load.processor.device in lost for task in load.tasks}
-        once = {i for i, row in enumerate(changed.setup.tasks) if row.name in takeover.redone and i not in stopped}
-        while (
-            more := {
-                edge.target
-                for edge in changed.setup.edges
-                if edge.task in once and edge.role is not Role.READ and edge.target in loss.dead
-            }
-            - once
-            - stopped
-        ):
-            once |= more
-        dead = {index: why for index, why in loss.dead.items() if index not in once}
-        return surviving(changed, replace(loss, dead=dead))
 
     def _refuse_exchanges(self, old: ModeLoad, takeover: model.Takeover) -> None:
         """Raise where a processor that goes on loses tasks and gains others at one time."""
