@@ -105,18 +105,19 @@ def campaign(
     as_json: Json = False,
 ) -> None:
     """Draw faults, run each by itself, and count verdicts by kind: exit 0, 1 (silent, late) or 3 (unknown)."""
-    from rt_sched.app.faults import job
+    from rt_sched.app.faults.campaign import run_campaign
     from rt_sched.app.faults.document import STATUS_CODES
+    from rt_sched.app.faults.job import FaultsRequest
     from rt_sched.app.faults.tables import print_campaign
     from rt_sched.app.terminal import Terminal
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     terminal = Terminal(quiet=as_json)
-    request = job.FaultsRequest(
+    request = FaultsRequest(
         system, Path("(drawn)"), log, plan, policy, seed, threads, stages, None, salvage, command_line()
     )
     with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
-        document = job.run_campaign(request, runs, draw, tuple(kind or ()), terminal)
+        document = run_campaign(request, runs, draw, tuple(kind or ()), terminal)
     terminal.close()
     if as_json:
         print_json(document)

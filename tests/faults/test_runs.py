@@ -9,7 +9,8 @@ import pytest
 from fault_cases import ROOT
 from typer.testing import CliRunner
 
-from rt_sched.app.faults.job import FaultsRequest, run_campaign, run_faults
+from rt_sched.app.faults.campaign import run_campaign
+from rt_sched.app.faults.job import FaultsRequest, run_faults
 from rt_sched.cli.shared import app
 from rt_sched.errors import ConfigError
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from enum import Enum
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from rt_sched.app.faults.all_findings import all_findings
-from rt_sched.app.faults.document import campaign_document, run_document
+from rt_sched.app.faults.document import run_document
 from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.replay.job import Progress, ReplayRequest, ReplayResult, run_replay
-from rt_sched.config.problems import unknown
-from rt_sched.errors import ConfigError, Problem
-from rt_sched.faults.draw import drawn_scripts
-from rt_sched.faults.kinds import BY_NAME
 from rt_sched.faults.outcomes import Decisions, outcomes
-from rt_sched.faults.script import FaultScript, Injection
+from rt_sched.faults.script import FaultScript
 from rt_sched.faults.script_file import load_script
 from rt_sched.model import Fault
 from sensors.recording import open_recording
@@ -50,46 +44,10 @@ def run_faults(request: FaultsRequest, progress: Progress) -> dict[str, Any]:
     with opened(request) as drive:
         script = load_script(request.script, drive.system)
         progress.step("watching")
-        return run_script(request, drive, script, progress, _Unfaulted(request, progress))
+        return run_script(request, drive, script, progress, Unfaulted(request, progress))
 
 
-def run_campaign(
-    request: FaultsRequest, runs: int, seed: int, kinds: Sequence[str], progress: Progress
-) -> dict[str, Any]:
-    """The document of `runs` runs with one drawn fault each; `kinds`: those to draw from, empty for all.
-
-    Raises RtSchedError for anything that the user can mend. Run folders are not kept.
-    """
-    wrong = [name for name in kinds if name not in BY_NAME]
-    if wrong:
-        raise ConfigError([Problem("--kind", 0, 0, name, unknown("kind of fault", name, BY_NAME)) for name in wrong])
-    with opened(request) as drive, TemporaryDirectory(prefix="rt-sched-") as folder:
-        try:
-            scripts = drawn_scripts(drive.system, drive.active, drive.horizon_ns, runs, seed, kinds)
-        except ValueError as error:
-            raise ConfigError([Problem("--kind", 0, 0, ", ".join(kinds), str(error))]) from None
-        unfaulted = _Unfaulted(request, progress)
-        rows: list[dict[str, Any]] = []
-        one = replace(request, output=Path(folder) / "run")
-        for number, script in enumerate(scripts):
-            progress.step(f"run {number + 1} of {runs}: {script.faults[0].kind_name} of {script.faults[0].target}")
-            document = run_script(one, drive, script, progress, unfaulted)
-            rows += [{**row, "drawn": _drawn(script.faults[0])} for row in document["faults"]]
-        return campaign_document(drive, seed, rows)
-
-
-def _drawn(fault: Injection) -> dict[str, Any]:
-    """What was drawn of a fault, with fractions and enumerations as a script writes them."""
-    plain = (Fraction, Enum)
-    return {
-        one.name: str(value.value if isinstance(value, Enum) else value) if isinstance(value, plain) else value
-        for one in fields(fault)
-        if one.name not in ("name", "kind_name", "target", "trigger")
-        and (value := getattr(fault, one.name)) != one.default
-    }
-
-
-class _Unfaulted:
+class Unfaulted:
     """The same run without any fault, made when it is first asked for; its folder is not kept."""
 
     def __init__(self, request: FaultsRequest, progress: Progress) -> None:
@@ -114,7 +72,7 @@ def opened(request: FaultsRequest) -> Iterator[Drive]:
 
 
 def run_script(
-    request: FaultsRequest, drive: Drive, script: FaultScript, progress: Progress, unfaulted: _Unfaulted
+    request: FaultsRequest, drive: Drive, script: FaultScript, progress: Progress, unfaulted: Unfaulted
 ) -> dict[str, Any]:
     """The document of one script over a drive."""
     file = str(request.script)
