@@ -14,7 +14,7 @@ from failover_rigs import rig
 
 from rt_sched.app.runs.takeover_runs import Judged, late_recoveries, takeover_runs
 from rt_sched.lowering import check_plan, lower, nominal_samples
-from rt_sched.model import Fault, FaultKind, Plan, System, Takeover
+from rt_sched.model import Fault, FaultKind, Placement, Plan, System, Takeover
 from rt_sched.planner import make_plan
 from rt_sched.planner.failover import FailoverPlan, failover_plan
 from rt_sched.planner.failover.losses import single_losses
@@ -116,3 +116,22 @@ def test_what_is_not_covered_is_refused_with_the_reason(system, found):
     assert said.endswith("which goes on")
     assert _refusal(system, replace(alone, dropped=("see",)), both, found.plan).startswith("see, which the takeover")
     assert _refusal(system, both, alone, found.plan) == "camera:rear came back while something else was lost"
+
+
+def test_what_comes_late_before_a_move_counts_once_more_behind_it():
+    """Behind `busy`, `see` may send a frame late, just before its device is lost; at its new place it is faster."""
+    one_core = (
+        "a: {processing_elements: {cpu: {kind: cpu, cores: 2}}}",
+        "a: {processing_elements: {cpu: {kind: cpu}}}",
+    )
+    busy = "  busy: {runs_on: a.cpu, priority: 1, activation: {rate: 10Hz}, execution: {wcet: WCET}}\n"
+    across_ns = []
+    for wcet in ("1ms", "12ms"):
+        system = rig(one_core, ("deadline: 20ms", "deadline: 50ms"), extra=busy.replace("WCET", wcet))
+        plan = make_plan(system, None)
+        b = next(number for number, one in enumerate(plan.processors) if one.name == "b.cpu.0")
+        move = Takeover(("device:a",), (Placement("see", b, 90),), redone=("see",))
+        found = Judged(system, replace(plan, takeovers=(move,))).result(move)
+        assert not isinstance(found, str)
+        across_ns.append(next(one.across.value_ns for one in found.tasks if one.task == "see"))
+    assert across_ns[1] == across_ns[0] + 4 * MS

@@ -64,14 +64,17 @@ class TakeoverLoads:
         loss = loss_of_faults(changed, with_parts(changed.system, faults_of(takeover.losses)))
         return surviving(changed, loss), loss
 
-    def across(self, mode: ModeLoad, takeover: model.Takeover) -> Transition:
-        """The change from what is left to the takeover in force, with additional arrivals. Raises as `after` does."""
+    def across(self, mode: ModeLoad, takeover: model.Takeover, *late: model.Takeover) -> Transition:
+        """The change from what is left to the takeover in force, with additional arrivals. Raises as `after` does.
+
+        `late`: further additional arrivals, as of takeovers; see `takeover_steps.late_arrivals`.
+        """
         moved = {placement.task for placement in takeover.moves}
         heaviest = replace(takeover, dropped=(), variants=tuple(one for one in takeover.variants if one[0] in moved))
         old, _ = self.before(mode, takeover)
         together = self._changed(mode, heaviest)
         self._refuse_exchanges(old, takeover)
-        load = with_additional_arrivals(together, takeover)
+        load = with_additional_arrivals(together, takeover, *late)
         presence = {}
         for index, row in enumerate(load.setup.tasks):
             if load.active[index]:
@@ -81,11 +84,16 @@ class TakeoverLoads:
         return Transition(old, load, load, presence, added)
 
     def across_both(
-        self, mode: ModeLoad, first: model.Takeover, second: model.Takeover, together: model.Takeover
+        self,
+        mode: ModeLoad,
+        first: model.Takeover,
+        second: model.Takeover,
+        together: model.Takeover,
+        *late: model.Takeover,
     ) -> Transition:
-        """The change from one takeover to the next. `together`: all that runs meanwhile; nothing counts as lost."""
+        """The change from one takeover to the next. `together`: all that runs meanwhile. `late`: as of `across`."""
         old, _ = self.after(mode, first)
-        load = with_additional_arrivals(self._changed(mode, together), second, first)
+        load = with_additional_arrivals(self._changed(mode, together), second, first, *late)
         pairs = zip(with_moves(mode.plan, first).placements, with_moves(mode.plan, second).placements, strict=True)
         presence = {
             index: Presence.KEPT if before == after else Presence.ADDED

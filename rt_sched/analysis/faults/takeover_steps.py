@@ -24,7 +24,6 @@ from rt_sched.analysis.loads.resolve import ModeLoad
 from rt_sched.analysis.system.engine import TaskBound
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.lowering.losses import lost_devices, lost_sensors
-from rt_sched.units import format_ns
 
 
 def changes_schedule(takeover: model.Takeover) -> bool:
@@ -77,22 +76,32 @@ def joined(mode: ModeLoad, first: model.Takeover, second: model.Takeover) -> mod
     )
 
 
-def refuse_faster(
-    rows: Mapping[int, str], moved: frozenset[str], before: Mapping[int, TaskBound], across: Mapping[int, TaskBound]
-) -> None:
-    """Raise where a task that is moved may answer later before its move than behind it.
+def late_arrivals(
+    system: model.System, takeover: model.Takeover, before: Mapping[int, TaskBound], across: Mapping[int, TaskBound]
+) -> model.Takeover | None:
+    """One more arrival of every task that is moved and may answer later before its move than behind it; None: of none.
 
-    What it had sent before then comes closer to what it sends from its new place than one stream allows.
+    What it had sent late, before, then comes closer to what it sends from its new place than one stream allows: by as
+    many messages as fit in between the two responses. They count as if they came from its new place, too. `before`,
+    `across`: bounds until the takeover, and while it comes into force without these arrivals.
     """
-    for index, name in rows.items():
+    moved = {one.task for one in takeover.moves}
+    found: dict[str, int] = {}
+    for index, task in enumerate(system.tasks):
         old, new = before.get(index), across.get(index)
-        if name not in moved or old is None or new is None or new.bound is None:
+        if task.name not in moved or old is None or new is None or old.bound is None or new.bound is None:
             continue
-        if old.bound is None or old.bound.value_ns > new.bound.value_ns:
-            known = "no bound" if old.bound is None else f"a bound of {format_ns(old.bound.value_ns)}"
-            raise AnalysisNotApplicable(
-                f"{name} has {known} before it moves and one of {format_ns(new.bound.value_ns)} behind"
-            )
+        if old.bound.value_ns > new.bound.value_ns:
+            found[task.name] = -((new.bound.value_ns - old.bound.value_ns) // task.separation_ns)
+    if not found:
+        return None
+    timed = {task.name for task in system.tasks if task.is_timed}
+    again = [name for name, count in found.items() for _ in range(count)]
+    return replace(
+        takeover,
+        redone=tuple(name for name in again if name not in timed),
+        at_once=tuple((name, 0) for name in again if name in timed),
+    )
 
 
 def _refuse_variants(

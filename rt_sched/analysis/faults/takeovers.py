@@ -14,7 +14,7 @@ from rt_sched.analysis.faults.takeover_crossing import Crossing
 from rt_sched.analysis.faults.takeover_detection import decision_ns, detection_of_losses
 from rt_sched.analysis.faults.takeover_loads import TakeoverLoads, faults_of
 from rt_sched.analysis.faults.takeover_recovery import Recoveries, Recovery
-from rt_sched.analysis.faults.takeover_steps import joined, new_losses, refuse_faster
+from rt_sched.analysis.faults.takeover_steps import joined, late_arrivals, new_losses
 from rt_sched.analysis.faults.transitions.loads import Presence, Transition
 from rt_sched.analysis.faults.transitions.methods import split_methods
 from rt_sched.analysis.faults.waits import wait_problems
@@ -91,8 +91,13 @@ class Takeovers:
         _, lost_before = self._loads.before(nominal, takeover)
         after, lost_after = self._loads.after(nominal, takeover)
         change = self._loads.across(nominal, takeover)
+        bounds = self._across(mode, change)
+        late = late_arrivals(self._system, takeover, self._bounds[mode], bounds)
+        if late is not None:
+            change = self._loads.across(nominal, takeover, late)
+            bounds = self._across(mode, change)
         steady = mode_bounds(after, self._methods, self._known)
-        return Crossing(takeover, after, change.load, lost_before, lost_after, steady, self._across(mode, change))
+        return Crossing(takeover, after, change.load, lost_before, lost_after, steady, bounds)
 
     def crossing_on(self, mode: str, first: model.Takeover, second: model.Takeover) -> Crossing:
         """All bounds around a takeover that follows on `first`, which is in force. Raises as `crossing` does."""
@@ -103,10 +108,11 @@ class Takeovers:
         _, cut_at_home = self._loads.before(nominal, second)
         _, cut_where_put = self._loads.after(nominal, replace(first, losses=second.losses))
         bounds = mode_bounds(change.load, self._methods, self._known)
-        moved = frozenset(one.task for one in (*first.moves, *second.moves))
-        names = {index: after.setup.tasks[index].name for index in change.presence if after.active[index]}
-        refuse_faster(names, moved, self._bounds[mode], bounds)
-        refuse_faster(names, moved, before.bounds, bounds)
+        until = {index: _larger(one, before.bounds.get(index)) for index, one in self._bounds[mode].items()}
+        late = late_arrivals(self._system, together, until, bounds)
+        if late is not None:
+            change = self._loads.across_both(nominal, first, second, together, late)
+            bounds = mode_bounds(change.load, self._methods, self._known)
         bounds = {
             index: _larger(one, before.bounds.get(index)) if change.presence[index] is Presence.KEPT else one
             for index, one in bounds.items()
