@@ -66,6 +66,8 @@ def plan(
         raise typer.BadParameter(str(error), param_hint="--time-limit") from None
     if tables is None and (tables_output is not None or free_offsets):
         raise typer.BadParameter("name the elements that get a table", param_hint="--tables")
+    if tables is not None and merge:
+        raise typer.BadParameter("tables name the tasks of the file; leave one out", param_hint="--merge")
     if pairs and not failover:
         raise typer.BadParameter("needs takeovers; leave out --no-failover", param_hint="--pairs")
     if limit_s < 0:

@@ -68,11 +68,27 @@ def test_heuristics_need_neither_solver_nor_much_time(cli: Cli, system: Path) ->
     assert "failover" not in ended.out
 
 
-def test_what_cannot_be_planned_ends_with_the_reason(cli: Cli) -> None:
+@pytest.mark.parametrize("heuristics", [(), ("--heuristics",)])
+def test_what_cannot_be_planned_ends_with_the_reason(cli: Cli, heuristics: tuple[str, ...]) -> None:
     (cli.folder / "hopeless.yaml").write_text(HOPELESS)
-    ended = cli("plan", "hopeless.yaml", "-o", "plan.yaml", code=1)
+    ended = cli("plan", "hopeless.yaml", *heuristics, "-o", "plan.yaml", "--force", code=1)
     assert "obstacle: load: even the best placement fills" in ended.out
     assert "to 120 %; execution times of one would have to fall to 83 %" in ended.out
+    assert "no plan: task one: it takes 12ms wherever it runs, longer than its deadline of 10ms" in ended.out
+    assert "unschedulable  there is no plan; shown above is what comes closest" in ended.out
+    assert "plan.yaml  (the analysis does not accept it)" in ended.out
+
+
+def test_what_is_only_not_found_is_no_proof(cli: Cli) -> None:
+    late = HOPELESS.replace("wcet: 12ms", "wcet: 6ms") + (
+        "  two: {runs_on: a.x, activation: {rate: 100Hz}, execution: {wcet: 3ms}, deadline: 4ms}\n"
+        "  three: {runs_on: a.y, activation: {rate: 100Hz}, execution: {wcet: 3ms}, deadline: 4ms}\n"
+    )
+    (cli.folder / "late.yaml").write_text(
+        late.replace("execution: {wcet: 6ms}", "execution: {wcet: 6ms}, deadline: 8ms")
+    )
+    ended = cli("plan", "late.yaml", "--heuristics", "--policy", "dm", "--no-failover", code=3)
+    assert "inconclusive  no accepted plan was found, and none is ruled out; what comes closest:" in ended.out
 
 
 @pytest.mark.parametrize(
@@ -81,6 +97,7 @@ def test_what_cannot_be_planned_ends_with_the_reason(cli: Cli) -> None:
         (["--optimise", "beauty"], "unknown objective 'beauty'; valid: latency, margin, energy, balance"),
         (["--policy", "lifo"], "unknown policy 'lifo'; valid: rms, dm, opa, edf"),
         (["--time-limit", "10"], "--time-limit"),
+        (["--merge", "--tables", "all"], "tables name the tasks of the file; leave one out"),
         (["-o", "no/such/folder/plan.yaml", "--heuristics", "--no-failover"], "cannot be written"),
     ],
 )

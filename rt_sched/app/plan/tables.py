@@ -218,4 +218,5 @@ def _print_verdict(document: Row, console: Console) -> None:
         text.append("; interrupted, this is the best so far", style="yellow")
     console.print(text)
     if document["plan_file"]:
-        console.print(Text(f"plan  {document['plan_file']}"))
+        said = "" if document["verdict"] == "schedulable" else "  (the analysis does not accept it)"
+        console.print(Text(f"plan  {document['plan_file']}{said}"))
