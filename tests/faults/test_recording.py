@@ -83,7 +83,7 @@ def vars_of(message):
     return message.topic, message.index, message.log_time_ns, message.capture_time_ns, message.payload
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(strikes, max_size=3))
 def test_messages_keep_what_a_recording_promises(some):
     some = [replace(one, fault=replace(one.fault, name=f"f{number}")) for number, one in enumerate(some)]
@@ -100,7 +100,7 @@ def test_messages_keep_what_a_recording_promises(some):
     assert counts == {name: sum(one.topic == name for one in messages) for name in counts}
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(strikes)
 def test_only_what_arrives_meanwhile_is_struck(one):
     sent = {message.index: vars_of(message) for message in Made().messages()}
@@ -113,7 +113,7 @@ def test_only_what_arrives_meanwhile_is_struck(one):
         assert all(there.get(index) != sent[index] for index in struck)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(strikes.filter(lambda one: one.fault.kind_name != "camera.freeze"))
 def test_indices_name_one_message_each(one):
     indices = [message.index for message in faulted(one).messages()]
@@ -139,7 +139,7 @@ def test_each_kind_does_to_a_stream_what_it_says():
     assert passed("message.reorder") == [*usual[:2], usual[3], overtaken, *usual[4:6]]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(0, 5), st.fractions(Fraction(1, 10), Fraction(9, 10)))
 def test_a_share_is_drawn_by_the_seed_and_the_message_alone(seed, share):
     def kept(*more):
