@@ -16,15 +16,22 @@ settings.load_profile("same")
 
 #: What takes longest comes first, so that at the end of a run no worker waits long for another.
 _LONGEST = (
-    "cli/test_errors.py",
-    "cli/test_scene.py",
-    "cli/test_interruption.py",
-    "cli/test_init.py",
-    "perception/test_braking.py",
+    "paced/test_kill.py",
     "packaging/test_wheel.py",
-    "pipelines/test_hazard_reaction.py",
+    "analysis/test_system_analysis.py",
+    "cli/test_faults.py",
     "kernel/test_oracle_agreement.py",
+    "perception/test_quality.py",
+    "perception/test_braking.py",
+    "cli/test_start_up.py",
+    "pipelines/test_hazard_reaction.py",
     "safety/test_transitions.py",
+    "analysis/test_distributed.py",
+    "cli/test_streams.py",
+    "cli/test_determinism.py",
+    "cli/test_init.py",
+    "cli/test_scene.py",
+    "paced/test_run.py",
 )
 
 
