@@ -11,8 +11,9 @@ import pytest
 
 from rt_sched.trace.records import DropTable, EdgeName, JobStatus, JobTable, SampleTable, SliceTable, Trace
 
-#: Hand-made systems lie beside these tests, the generator of random ones beside those of the kernel.
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "kernel")]
+#: Hand-made systems lie beside these tests, the generator of random ones beside those of the kernel; what calls
+#: commands, beside those of the command line.
+sys.path[:0] = [str(Path(__file__).parent), *(str(Path(__file__).parents[1] / name) for name in ("kernel", "cli"))]
 
 
 class TraceBuilder:

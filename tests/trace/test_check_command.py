@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from checked_systems import edited, traced
+from cli_runs import Cli, Ended
 
 from rt_sched.app.runs.check_trace import check_document, check_run
 from rt_sched.app.runs.status import Losses, run_status
@@ -18,34 +15,26 @@ from rt_sched.errors import DataError
 from rt_sched.record.trace_file import save_trace
 from rt_sched.trace.checker import Rule
 
-ROOT = Path(__file__).resolve().parents[2]
 
-
-def check_trace(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from rt_sched.cli import main; main()", "check-trace", *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "400", "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def check_trace(*arguments: object) -> Ended:
+    return Cli(Path.cwd())("check-trace", *arguments, code=None)
 
 
 def test_a_good_trace(tmp_path: Path) -> None:
     save_trace(traced("inheritance"), tmp_path / "trace.npz")
     ended = check_trace(tmp_path)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"no violation, {len(Rule)} rules checked\n", "")
+    assert (ended.code, ended.out, ended.err) == (0, f"no violation, {len(Rule)} rules checked\n", "")
 
 
 def test_a_bad_trace_is_a_defect_and_each_violation_is_printed(tmp_path: Path) -> None:
     save_trace(edited(traced("edf"), "jobs", 1, missed=True), tmp_path / "trace.npz")
     ended = check_trace(tmp_path / "trace.npz")
-    assert ended.returncode == 4
-    assert ended.stdout == (
+    assert ended.code == 4
+    assert ended.out == (
         "0.000012 ms  soon #0: its deadline at 12 ns counts as not missed (rule 3, times)\n"
         f"1 violation, {len(Rule)} rules checked\n"
     )
-    document = json.loads(check_trace(tmp_path, "--json").stdout)
+    document = check_trace(tmp_path, "--json").document
     assert (document["schema"], document["status"]) == ("rt-sched/trace-check/1", "failed")
     assert document["violations"] == [
         {
@@ -61,8 +50,8 @@ def test_a_bad_trace_is_a_defect_and_each_violation_is_printed(tmp_path: Path) -
 
 def test_a_folder_without_a_trace(tmp_path: Path) -> None:
     ended = check_trace(tmp_path)
-    assert ended.returncode == 2
-    assert ended.stderr == (
+    assert ended.code == 2
+    assert ended.err == (
         f"rt-sched: {tmp_path}: holds no trace.npz; give a run folder that replay or simulate has written\n"
     )
     with pytest.raises(DataError):
