@@ -35,8 +35,12 @@ def loss_findings(
 
 
 def task_findings(system: System, trace: Trace, tasks: Collection[str]) -> Iterator[Finding]:
-    """Of each of `tasks`: outputs that stay away, deadlines that pass, and budgets that are used up."""
+    """Of each of `tasks`: outputs that stay away, deadlines that pass, and budgets that are used up.
+
+    That nothing comes any more when the recording is over is no finding.
+    """
     jobs, events = trace.jobs, trace.events
+    over_ns = int(trace.samples.arrival_ns.max(initial=0))
     for index, task in enumerate(system.tasks):
         if task.name not in tasks:
             continue
@@ -44,7 +48,7 @@ def task_findings(system: System, trace: Trace, tasks: Collection[str]) -> Itera
         timeout_ns = alive_timeout_ns(system, task)
         if timeout_ns is not None:
             done_ns = jobs.finish_ns[mine & (jobs.status == JobStatus.COMPLETED)].tolist()
-            for time_ns in silent_at(done_ns, timeout_ns, trace.horizon_ns):
+            for time_ns in silent_at(done_ns, timeout_ns, over_ns):
                 yield Finding(time_ns, "alive", task.name, timeout_ns, "no job of it ends")
         worst_ns = timeout_ns or task.separation_ns + task.deadline_ns
         for row in np.flatnonzero(mine & jobs.missed):

@@ -7,7 +7,8 @@ from rt_sched.app.faults.all_findings import all_findings
 from rt_sched.app.faults.prepared import Struck
 from rt_sched.faults.kinds import KINDS
 from rt_sched.faults.outcomes import Verdict
-from rt_sched.faults.script import FaultScript
+from rt_sched.faults.script import FaultScript, Injection, Trigger
+from rt_sched.faults.supervision import task_findings
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[str(case) for case in CASES])
@@ -35,3 +36,15 @@ def test_the_page_has_the_tables():
     page = PAGE.read_text(encoding="utf-8")
     assert kinds_table() in page, "run python tests/faults/fault_cases.py"
     assert table() in page, "run python tests/faults/fault_cases.py"
+
+
+def test_no_task_is_missed_when_the_recording_is_over():
+    trace = drive().trace
+    assert trace.horizon_ns > trace.samples.arrival_ns.max()
+    assert list(task_findings(drive().system, trace, drive().active)) == []
+
+
+def test_an_overrun_within_the_deadline_is_found_by_nobody():
+    fault = Injection("f", "overrun", "ego_motion", Trigger(), jobs=(3,), demand_ns=1_600_000)
+    struck = Struck(drive(), FaultScript((fault,)), "case")
+    assert list(all_findings(struck, ())) == []
