@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from random_cases import random_case
 from random_checks import Outcome, adversarial, observe
-from random_transition_checks import transition_case
+from random_transition_checks import at_start, transition_case
 
 from rt_sched.analysis.faults.overrun import overrun_bounds, overrun_of
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
@@ -80,10 +80,12 @@ def _legal_runs(mode: ModeLoad, scenario: FaultScenario, rng: random.Random, run
     rate = sum(1 / task.separation_ns for task in system.tasks)
     horizon_ns = int(_JOBS / rate) + 50
     gap_ns = max((task.separation_ns for task in system.tasks), default=1)
+    # The run begins at the declared frequencies, and what is declared for those is moved to the mode.
+    declared = replace(system, devices=at_start(system))
     for run in range(runs):
         seed = rng.getrandbits(60)
         given = lower(
-            system,
+            declared,
             mode.plan,
             nominal_samples(system, horizon_ns, seed),
             horizon_ns=horizon_ns,

@@ -152,7 +152,7 @@ def _legal_runs(change: Transition, rng: random.Random, runs: int) -> Iterator[t
     rate = sum(1 / task.separation_ns for task in system.tasks)
     horizon_ns = int(_JOBS / rate) + 50
     gap_ns = max((task.separation_ns for task in system.tasks), default=1)
-    base = replace(system, devices=_at_start(system))
+    base = replace(system, devices=at_start(system))
     for run in range(runs):
         at_ns = rng.randint(1, max(2, min(3 * gap_ns, horizon_ns // 2)))
         before = () if first else (ModeChange(0, change.old.name),)
@@ -173,7 +173,7 @@ def _legal_runs(change: Transition, rng: random.Random, runs: int) -> Iterator[t
         yield replace(given, tasks=tuple(tasks)), at_ns
 
 
-def _at_start(system: System) -> tuple:  # type: ignore[type-arg]
+def at_start(system: System) -> tuple:  # type: ignore[type-arg]
     """Devices with the frequencies of the start, which those of a mode's load are not."""
     return tuple(
         replace(
