@@ -17,6 +17,7 @@ from rt_sched.lowering import check_plan, lower, nominal_samples
 from rt_sched.model import Fault, FaultKind, Placement, Plan, System, Takeover
 from rt_sched.planner import make_plan
 from rt_sched.planner.failover import FailoverPlan, failover_plan
+from rt_sched.planner.failover.admission import AdmissionTest
 from rt_sched.planner.failover.losses import single_losses
 from rt_sched.runtime.detection import detect
 from rt_sched.sim import Simulation
@@ -135,3 +136,16 @@ def test_what_comes_late_before_a_move_counts_once_more_behind_it():
         assert not isinstance(found, str)
         across_ns.append(next(one.across.value_ns for one in found.tasks if one.task == "see"))
     assert across_ns[1] == across_ns[0] + 4 * MS
+
+
+def test_what_the_table_lacks_is_admitted_where_the_takeover_in_force_has_put_things(system):
+    plan = failover_plan(system, make_plan(system, None)).plan
+    table, test = {one.losses: one for one in plan.takeovers}, AdmissionTest(system, plan)
+    for first, second in [("device:b", "camera:rear"), ("device:a", "camera:front"), ("device:a", "camera:rear")]:
+        admitted = test.admit([first, second])
+        assert admitted.takeover is not None, admitted.reason
+        there = {one.task: one.processor for one in table[(first,)].moves}
+        assert all(there.get(one.task, one.processor) == one.processor for one in admitted.takeover.moves)
+        found = Judged(system, plan).result(admitted.takeover, table[(first,)])
+        assert not isinstance(found, str), found
+        assert found.recovered_ns is not None

@@ -26,7 +26,7 @@ from rt_sched.lowering.routes import routed
 from rt_sched.model import Plan, System, Takeover
 from rt_sched.planner.failover.capacity import Full, Lodger, check_room
 from rt_sched.planner.failover.ground import Ground
-from rt_sched.planner.failover.losses import Losses, checked
+from rt_sched.planner.failover.losses import Losses, checked, places_in
 from rt_sched.planner.failover.memory import Memory
 from rt_sched.planner.failover.placing import Choices, Placing
 from rt_sched.planner.failover.weights import fusion_weights
@@ -45,7 +45,8 @@ class AdmissionTest:
 
     def __init__(self, system: System, plan: Plan) -> None:
         self._table = {one.losses: one for one in plan.takeovers}
-        self._system = system
+        self._system, self._plan = system, plan
+        self._known_levels = {(m.task, m.processor): m.level for one in plan.takeovers for m in one.moves}
         ground = Ground(system, replace(plan, takeovers=()))
         self._late = next((name for name in ground.tasks if not ground.is_in_time(name)), None)
         self._grids = _grids_by_deadlines(ground)
@@ -64,7 +65,8 @@ class AdmissionTest:
         if self._late is not None:
             return Admission(None, f"task {self._late} is not known to keep its deadline without any loss")
         placing = Placing(self._ground, wanted, self._memory, surely=True)
-        choices = Choices(barred=self._not_standing_by(placing.needed))
+        preferred = places_in(self._table.values(), wanted)
+        choices = Choices(barred=self._not_standing_by(placing.needed), preferred=preferred)
         choices.left.update(dict.fromkeys(placing.welcome, "only what has to go on is admitted"))
         proposal = placing.propose(choices)
         unplaced = [name for name in placing.needed if name in proposal.unplaced]
@@ -76,7 +78,10 @@ class AdmissionTest:
             self._check_touched(takeover, again)
         except Full as full:
             return Admission(None, str(full))
-        return Admission(takeover, "every deadline is kept")
+        moves = self._ground.levels.in_plan(self._plan, takeover.moves, self._known_levels)
+        if moves is None:
+            return Admission(None, "the levels of the plan leave no room where tasks would come")
+        return Admission(replace(takeover, moves=moves), "every deadline is kept")
 
     def _not_standing_by(self, tasks: Sequence[str]) -> set[tuple[str, int]]:
         """(task, processor) for every device on which a task does not stand by."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rt_sched.model import Placement, Plan, System, Takeover
@@ -46,6 +46,26 @@ class Levels:
         here = self.residents[processor]
         more_urgent = [place for place, other in enumerate(here) if self.ranks[other] < self.ranks[index]]
         return (max(more_urgent) + 1 if more_urgent else 0) * self._block + self.ranks[index]
+
+    def in_plan(
+        self, plan: Plan, moves: Sequence[Placement], known: Mapping[tuple[str, int], int]
+    ) -> tuple[Placement, ...] | None:
+        """`moves`, whose levels are those of `standby`, with levels between those that `plan` has; None: no room.
+
+        `plan`: the one that these levels are of. `known`: by task and processor, levels that its takeovers give.
+        """
+        found: dict[str, Placement] = {}
+        last: dict[int, int] = {}
+        for move in sorted(moves, key=lambda one: one.level):
+            taken = [plan.placements[index].level for index in self.residents[move.processor]]
+            before = move.level // self._block
+            least = max(last.get(move.processor, -1), taken[before - 1] if before else -1) + 1
+            level = max(known.get((move.task, move.processor), least), least)
+            if before < len(taken) and level >= taken[before]:
+                return None
+            last[move.processor] = level
+            found[move.task] = replace(move, level=level)
+        return tuple(found[move.task] for move in moves)
 
 
 def closed_up(plan: Plan, takeovers: Sequence[Takeover]) -> Plan:

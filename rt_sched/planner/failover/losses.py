@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
-from rt_sched.model import FaultKind, System
+from rt_sched.model import FaultKind, System, Takeover
 
 #: Everything that a takeover answers at one time, as in `Takeover.losses`: sorted, "kind:name".
 Losses = tuple[str, ...]
@@ -33,3 +33,8 @@ def targets(losses: Losses, kind: FaultKind) -> frozenset[str]:
     """The names of what is lost of one kind."""
     pairs = (one.partition(":") for one in losses)
     return frozenset(name for word, _, name in pairs if word == kind.value)
+
+
+def places_in(takeovers: Iterable[Takeover], losses: Losses) -> dict[str, int]:
+    """Task -> the processor where takeovers for a part of some losses put it: the one it stays on when more is lost."""
+    return {move.task: move.processor for one in takeovers if set(one.losses) < set(losses) for move in one.moves}

@@ -9,10 +9,10 @@ from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.result import Verdict, worst_verdict
 from rt_sched.errors import AnalysisNotApplicable
 from rt_sched.lowering import check_plan
-from rt_sched.model import Plan, System, Takeover
+from rt_sched.model import Plan, System
 from rt_sched.planner.failover.ground import Ground
 from rt_sched.planner.failover.levels import closed_up
-from rt_sched.planner.failover.losses import Losses, checked, single_losses
+from rt_sched.planner.failover.losses import Losses, checked, places_in, single_losses
 from rt_sched.planner.failover.memory import Memory
 from rt_sched.planner.failover.search import Outcome, Search
 from rt_sched.planner.failover.steps import Step, steps_to, with_longer_waits
@@ -69,7 +69,7 @@ def failover_plan(
             outcomes.append(Outcome(one, None, (), (), "not looked at: the search was interrupted"))
             continue
         table = {found.losses: found.takeover for found in outcomes if found.takeover is not None}
-        outcome = with_longer_waits(ground, Search(ground, one, memory, _places_in(table, one)).run(), table)
+        outcome = with_longer_waits(ground, Search(ground, one, memory, places_in(table.values(), one)).run(), table)
         for move in () if outcome.takeover is None else outcome.takeover.moves:
             memory.keep(move.task, ground.device_of(move.processor))
         outcomes.append(outcome)
@@ -80,11 +80,6 @@ def failover_plan(
     by_losses = {one.losses: one for one in closed.takeovers}
     steps = {one.losses: steps_to(ground, one, {other.losses: other for other in found}) for one in found}
     return FailoverPlan(closed, tuple(replace(one, takeover=by_losses.get(one.losses)) for one in outcomes), steps)
-
-
-def _places_in(table: Mapping[Losses, Takeover], losses: Losses) -> dict[str, int]:
-    """Where takeovers for a part of some losses put tasks."""
-    return {move.task: move.processor for part, one in table.items() if set(part) < set(losses) for move in one.moves}
 
 
 def plan_takeovers(system: System, plan: Plan, losses: Sequence[Collection[str]] | None = None) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from failover_rigs import rigs
@@ -14,6 +15,7 @@ from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import Verdict
 from rt_sched.analysis.system.engine import mode_bounds
+from rt_sched.app.runs.takeover_runs import Judged
 from rt_sched.lowering import check_plan
 from rt_sched.model import Criticality, Plan, System, Takeover
 from rt_sched.planner import make_plan
@@ -141,6 +143,15 @@ def test_every_takeover_can_be_carried_out_and_keeps_what_it_promises(system: Sy
                 assert all(one.across.value_ns <= one.deadline_ns for one in result.tasks if one.across)
 
 
+def _check_order(plan: Plan, ground: Ground, takeover: Takeover) -> None:
+    """What comes is as urgent among the residents, by the levels of the plan that runs, as by its own rate."""
+    for move in takeover.moves:
+        rank = ground.levels.ranks[ground.index_of[move.task]]
+        for index in ground.levels.residents[move.processor]:
+            if ground.levels.ranks[index] < rank:
+                assert plan.placements[index].level < move.level
+
+
 @_SLOW
 @given(rigs())
 def test_what_the_admission_test_lets_in_is_in_time(system: System) -> None:
@@ -149,7 +160,7 @@ def test_what_the_admission_test_lets_in_is_in_time(system: System) -> None:
     assume(not check_plan(system, nominal))
     plan = failover_plan(system, nominal).plan
     test = AdmissionTest(system, plan)
-    ground = Ground(system, plan)
+    ground, judged = Ground(system, plan), Judged(system, plan)
     names = [losses for (losses,) in (one.losses for one in plan.takeovers)]
     pairs = [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
     for pair in pairs[:: max(1, len(pairs) // 6)]:
@@ -157,9 +168,10 @@ def test_what_the_admission_test_lets_in_is_in_time(system: System) -> None:
         assert admitted.reason
         if admitted.takeover is None:
             continue
-        spread = Plan(plan.system, plan.policy, plan.processors, ground.plan.placements, (admitted.takeover,))
-        assert check_plan(system, spread) == []
-        result = ground.judge.judge("nominal", admitted.takeover)
+        assert check_plan(system, replace(plan, takeovers=(admitted.takeover,))) == []
+        _check_order(plan, ground, admitted.takeover)
+        result = judged.result(admitted.takeover)
+        assert not isinstance(result, str), result
         late = [problem for problem in result.problems if problem.startswith("task ")]
         assert late == []
 
