@@ -7,8 +7,8 @@ execution times are whole nanoseconds, so that both count alike; every completio
 global EDF a set in which two waiting jobs have the same deadline has no single right answer: such sets are counted and
 left out. Times are processor time of one thread, the best of three for rt-sched.
 
-Before that `--runs` runs of 60 s of examples/quad_orin.yaml on all cores, events a second of the scheduling kernel, and
-what a job costs among more and more tasks.
+Before that `--runs` runs of 60 s of examples/quad_orin.yaml on all cores, and events a second of the scheduling
+kernel. What a job costs among more and more tasks: simulation_scaling.py.
 """
 
 from __future__ import annotations
@@ -203,41 +203,6 @@ def compare(sets: int, duration_ns: int) -> bool:
     return equal
 
 
-def scaling() -> None:
-    """Prints the time a job takes among more and more tasks: ten to a processor, and all in one queue of two cores."""
-    print("time of a job, in us of processor time, by number of tasks")
-    for name, of_processor in (("ten to a processor", 10), ("one queue, two cores", None)):
-        row = []
-        for count in (10, 100, 1000, 10_000):
-            rng = random.Random(count)  # noqa: S311 - reproducible test data
-            share = 0.6 / (of_processor or count)
-            rows = []
-            for number in range(count):
-                period_ns = int(1e7 * 20 ** rng.random())
-                where = number // of_processor if of_processor else 0
-                wcet_ns = max(1, int(share * period_ns))
-                offset_ns = rng.randrange(period_ns)
-                rate_hz = Fraction(10**9, period_ns)
-                rows.append(
-                    TaskRow(f"t{number}", where, period_ns, wcet_ns, number, rate_hz=rate_hz, offset_ns=offset_ns)
-                )
-            processors = [
-                ProcessorRow(f"p{number}", Policy.EDF, True) for number in range(count // (of_processor or count))
-            ]
-            if of_processor is None:
-                processors = [ProcessorRow("all", Policy.EDF, True, cores=2)]
-            horizon_ns = 3 * 10**12 // max(count, 100)
-            given = MachineInput(tuple(processors), (), tuple(rows), (), horizon_ns=horizon_ns)
-            simulation, seconds = BulkSimulation(given, Questions()), []
-            for run in range(3):
-                began = time.thread_time()
-                simulation.run(run, 0, GivenSamples(given))
-                seconds.append(time.thread_time() - began)
-            jobs = sum(int(simulation.bulk.tallies[outcome].sum()) for outcome in ("completed", "unfinished")) / 3
-            row.append(f"{count}: {min(seconds) / jobs * 1e6:.2f}")
-        print(f"  {name:<21} {'   '.join(row)}")
-
-
 class _Silent:
     def step(self, text: str) -> None: ...
     def advance(self, done_ns: int, total_ns: int) -> None: ...
@@ -286,7 +251,6 @@ def main() -> int:
     if arguments.runs:
         many_runs(arguments.runs)
     kernel_speed()
-    scaling()
     equal = compare(arguments.sets, arguments.seconds * 10**9)
     return 0 if equal else 1
 

@@ -5,7 +5,7 @@ import sys
 try:
     # In the order of the help.
     from rt_sched.cli import runs, simulation, recordings, systems, analysis  # isort: skip
-    from rt_sched.cli import planning, what_if, faults, reports, comparisons, host, profile  # isort: skip
+    from rt_sched.cli import planning, what_if, faults, charts, reports, comparisons, host, profile  # isort: skip
     from rt_sched.cli.entry import main
 except KeyboardInterrupt:  # loading typer takes longer than all else that happens before `main` can catch it
     sys.stderr.write("rt-sched: interrupted\n")
@@ -13,6 +13,7 @@ except KeyboardInterrupt:  # loading typer takes longer than all else that happe
 
 __all__ = [
     "analysis",
+    "charts",
     "comparisons",
     "faults",
     "host",

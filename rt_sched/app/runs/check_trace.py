@@ -15,10 +15,7 @@ CHECK_SCHEMA = "rt-sched/trace-check/1"
 
 def check_run(run: Path) -> dict[str, Any]:
     """The document for a run folder, or for a trace file itself. Raises DataError when there is no trace to check."""
-    path = run / TRACE_FILE if run.is_dir() else run
-    if run.is_dir() and not path.exists():
-        raise DataError(f"{run}: holds no {TRACE_FILE}; give a run folder that replay or simulate has written")
-    document = check_document(load_trace(path))
+    document = check_document(trace_of(run))
     failed = bool(document["violations"])
     return {
         "schema": CHECK_SCHEMA,
@@ -26,6 +23,14 @@ def check_run(run: Path) -> dict[str, Any]:
         "run": str(run),
         **document,
     }
+
+
+def trace_of(run: Path) -> Trace:
+    """The trace of a run folder, or in a trace file itself. Raises DataError when there is none."""
+    path = run / TRACE_FILE if run.is_dir() else run
+    if run.is_dir() and not path.exists():
+        raise DataError(f"{run}: holds no {TRACE_FILE}; give a run folder that replay or simulate has written")
+    return load_trace(path)
 
 
 def check_document(trace: Trace) -> dict[str, Any]:

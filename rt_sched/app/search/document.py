@@ -41,6 +41,7 @@ def search_document(
         "status": status,
         "reason": reason,
         "system": system.name,
+        "mode": system.modes[0].name if system.modes else None,
         **told,
         "targets": [
             _row(goal, by_goal.get((goal.name, goal.quantity)), bounds, limits, files, told["seed"]) for goal in goals

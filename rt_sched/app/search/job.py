@@ -22,11 +22,10 @@ from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.search.cases import Examined, WorstCase, examined
 from rt_sched.app.search.document import bounds_of, search_document
+from rt_sched.app.search.scope import check_targets, left_out
 from rt_sched.config import load_system
-from rt_sched.config.problems import unknown
 from rt_sched.errors import ConfigError, DeploymentError, Problem
 from rt_sched.lowering.merging import with_merged
-from rt_sched.model import System
 from rt_sched.planner.placing.stopping import Stop, interruptible
 from rt_sched.search import Found, goals_of, search
 from rt_sched.search.space import space_of
@@ -68,7 +67,7 @@ def searched_document(request: SearchRequest, tell: Tell) -> dict[str, Any]:
         raise DeploymentError(f"{request.output} exists already; give another name, or --force")
     path = resolve(request.system)
     system = load_system(path, stages=ImportedStages())
-    _check_targets(system, request.targets)
+    check_targets(system, request.targets)
     plan, note = plan_for(system, request.plan, request.policy)
     system = with_merged(system, plan.merged)
     tell("loading the scheduling kernel, analysing")
@@ -105,7 +104,7 @@ def searched_document(request: SearchRequest, tell: Tell) -> dict[str, Any]:
         runs=campaign.runs,
         duration_ns=space.horizon_ns,
         interrupted=stop.asked,
-        notes=[] if note is None else [note],
+        notes=[*([] if note is None else [note]), *left_out(system)],
         wall_s=round(time.monotonic() - began, 3),
     )
     if request.output is not None and not _is_file(request.output):
@@ -128,15 +127,6 @@ def _budget(text: str) -> tuple[float, int | None]:
     if limit_s <= 0:
         raise ConfigError([Problem("--budget", 0, 0, text, "must be more than 0")])
     return limit_s, None
-
-
-def _check_targets(system: System, targets: Sequence[str]) -> None:
-    known = [*(task.name for task in system.tasks), *(chain.name for chain in system.chains)]
-    problems = [
-        Problem("--target", 0, 0, name, unknown("task or chain", name, known)) for name in targets if name not in known
-    ]
-    if problems:
-        raise ConfigError(problems)
 
 
 class _Progress:

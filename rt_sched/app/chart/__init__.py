@@ -1,0 +1,1 @@
+"""`rt-sched chart`: the schedule of a run that was recorded."""
