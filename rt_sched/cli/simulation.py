@@ -144,13 +144,14 @@ def search(
         output=output,
         force=force,
         processes=processes,
+        command=command_line(),
     )
 
     def tell(text: str) -> None:
         typer.echo(text, err=True)
 
     with told_before_compiling(lambda kept: tell(compiling(kept=kept))):
-        document = {**job.searched_document(request, tell), "command": command_line()}
+        document = job.searched_document(request, tell)
     if as_json:
         print_json(document)
     else:

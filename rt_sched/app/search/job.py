@@ -45,7 +45,7 @@ class SearchRequest:
     """What the user asked for. `targets`: tasks and chains, empty for all. `budget`: a time, or a number of runs.
 
     `output`: a folder for a scenario of every target, or a .yaml file for that nearest to its bound. `processes`: None
-    for one per core; the result does not depend on it.
+    for one per core; the result does not depend on it. `command`: the call, as a shell would take it.
     """
 
     system: str
@@ -57,6 +57,7 @@ class SearchRequest:
     output: Path | None = None
     force: bool = False
     processes: int | None = None
+    command: str = "rt-sched search"
 
 
 def searched_document(request: SearchRequest, tell: Tell) -> dict[str, Any]:
@@ -106,6 +107,7 @@ def searched_document(request: SearchRequest, tell: Tell) -> dict[str, Any]:
         interrupted=stop.asked,
         notes=[*([] if note is None else [note]), *left_out(system)],
         wall_s=round(time.monotonic() - began, 3),
+        command=request.command,
     )
     if request.output is not None and not _is_file(request.output):
         write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", request.output / "search.json")
