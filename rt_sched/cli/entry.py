@@ -73,6 +73,11 @@ def _run() -> int:
     except typer.Exit as stop:
         sys.stdout.flush()
         return stop.exit_code
+    except SystemExit as stop:
+        # What tables are printed with makes an exit of its own out of a reader that has gone away.
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
+        raise
     return EXIT_OK
 
 

@@ -167,6 +167,7 @@ class _Run:
             self.best is not None
             and self.best.method == "as in the file"
             and found.method.startswith("grouped")
+            and not self._keeps_groups(self.best.place)
             and found.costs.accepted
             and self._objective is not Objective.ENERGY
         )
@@ -174,6 +175,10 @@ class _Run:
             self.best = found
             self._tell(f"{found.method}: {_told(found.costs)}")
         return better or regroups
+
+    def _keeps_groups(self, place: Place) -> bool:
+        grouped = self.grouped()
+        return grouped is not None and all(p in grouped.open_places[task] for task, p in enumerate(place))
 
     def _key(self, costs: Costs) -> tuple[int | Fraction, ...]:
         return costs.key(self._objective)

@@ -22,6 +22,7 @@ CALLS = [
     ["examples", "--json"],
     ["info", "{logs}/imu.mcap"],
     ["init", "{logs}/imu.mcap"],
+    ["analyze", "host_two_cores"],
 ]
 #: That of them which has a process of its own start, with all that happens at the end of one.
 ANEW = ["--version"]

@@ -50,7 +50,7 @@ def _handling_cells(handling: Row | None) -> list[Text]:
     if handling is None:
         return [Text("–")] * 7
     keys = (
-        "detection_declared_ns",
+        "detection_ns",
         "detection_derived_ns",
         "reaction_ns",
         "limit_ns",
