@@ -18,7 +18,7 @@ PACED: dict[str, Any] = {
         {"task": "gone", "scheduling": None, **WORKER, "cores": None},
     ],
     "start_lateness": [{"task": "plan", "jobs": 3, "p50_ns": 20_000, "p99_ns": 1_230_000, "max_ns": 2_000_000}],
-    "losses": [{"task": "gone", "pid": 72, "noticed_ns": None, "by_budget": False}],
+    "losses": [{"task": "gone", "pid": 72, "noticed_ns": None, "by_budget": False, "back_ns": None}],
     "feed": {"published": 120, "late": 2, "late_above_ns": 1_000_000, "max_ns": 3_000_000},
     "supply_loss": {"lost_ns": 50_000_000, "period_ns": 1_000_000_000, "why": "the fair server"},
 }
