@@ -37,6 +37,19 @@ def routed(system: model.System, plan: model.Plan) -> model.System:
     return replace(system, tasks=tasks)
 
 
+def crossings_without_link(system: model.System, plan: model.Plan) -> list[tuple[str, str]]:
+    """Tasks with what they read from another device over no link, as (task, source): such messages come at once."""
+    device_of = devices_under(plan)
+    devices_of = {sensor.name: set(sensor.attached_to) for sensor in system.sensors}
+    devices_of |= {name: {device} for name, device in device_of.items()}
+    return [
+        (task.name, given.source)
+        for task in routed(system, plan).tasks
+        for given in task.inputs
+        if given.link is None and device_of[task.name] not in devices_of[given.source]
+    ]
+
+
 def check_routes(system: model.System, plan: model.Plan, lost: Collection[str] = ()) -> list[str]:
     """Every message that no link carries to its reader under `plan`, or whose size on a link is not known.
 

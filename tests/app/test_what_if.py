@@ -175,6 +175,13 @@ def test_a_twin_of_a_camera_has_chains_faults_and_modes_of_its_own(tmp_path: Pat
     assert {"pre_rear", "detect_rear"} <= set(half.tasks)
 
 
+def test_a_link_that_shares_its_name_with_a_task_has_no_twin(tmp_path: Path) -> None:
+    text = RIG.replace("links:\n", "links:\n  pre_left: {bandwidth: 1Gbit/s, between: [a, c]}\n")
+    text = text.replace("faults:\n", "faults:\n  no_way: {lose: pre_left}\n")
+    found, _ = changed(rig(tmp_path, text), add_cameras=("rear:like=left",))
+    assert [one.target for one in found.fault_scenarios] == ["pre_left", "front", "b"]
+
+
 @pytest.mark.parametrize(("name", "like"), [("rear", "front"), ("zz", "left"), ("front2", "front")])
 def test_a_camera_that_comes_and_goes_changes_nothing(tmp_path: Path, name: str, like: str) -> None:
     text = RIG.replace("join: all, tolerance: 5ms", "join: any").replace(", link: wire, size: 10kB", "")

@@ -9,7 +9,7 @@ import pytest
 from rt_sched.analysis.analyze import analyze
 from rt_sched.config import load_system_text
 from rt_sched.lowering import check_plan
-from rt_sched.lowering.routes import routed
+from rt_sched.lowering.routes import crossings_without_link, routed
 from rt_sched.model import Plan, System
 from rt_sched.planner import make_plan
 
@@ -54,6 +54,21 @@ def test_messages_within_a_device_take_no_link() -> None:
     assert _links(declared, _placed(declared, "a", "b")) == [None, "slow"]
     assert _links(declared, _placed(declared, "b", "b")) == [None, None]
     assert _links(declared, _placed(declared, "b", "a")) == [None, "slow"]
+
+
+def test_messages_that_come_at_once_between_devices_are_told() -> None:
+    declared, apart, local = (
+        _system(BOTH, "a.cpu", "b.cpu", "{from: send, link: slow}"),
+        _system(BOTH, reader="b.cpu"),
+        _system(BOTH),
+    )
+    assert crossings_without_link(declared, make_plan(declared)) == []
+    assert crossings_without_link(apart, make_plan(apart)) == [("read", "send")]
+    assert crossings_without_link(apart, _placed(apart, "a", "c")) == [("read", "send")]
+    assert crossings_without_link(apart, _placed(apart, "b", "b")) == []
+    assert crossings_without_link(local, _placed(local, "a", "b")) == []
+    without = _system()
+    assert crossings_without_link(without, _placed(without, "c", "a")) == [("send", "eye"), ("read", "send")]
 
 
 def test_messages_between_devices_take_the_fastest_link() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from rt_sched.lowering.routes import crossings_without_link
 from rt_sched.model import Plan, System
 from rt_sched.planner.energy import energy_model
 from rt_sched.planner.explain import FrameFigures, loads_of_elements
@@ -55,8 +56,15 @@ def plan_row(system: System, file: str, found: Planned, plan: Plan | None) -> Ro
             for one in found.fused
         ],
         "proved": list(found.proved),
+        "unlinked": _unlinked(system, plan),
         "obstacles": list(obstacles(system, found)),
     }
+
+
+def _unlinked(system: System, plan: Plan | None) -> list[Row]:
+    """Where a system has links, the inputs from other devices that come at once all the same."""
+    found = [] if plan is None or not system.links else crossings_without_link(system, plan)
+    return [{"task": task, "source": source} for task, source in found]
 
 
 def _costs(costs: Costs | None) -> Row | None:

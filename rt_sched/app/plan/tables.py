@@ -42,6 +42,9 @@ def print_plan(document: Row, console: Console) -> None:
         print_tables(document["tables"], console)
     if "failover" in document:
         _print_failover(document["failover"], console)
+    if document["unlinked"]:
+        told = ", ".join(f"{one['source']} to {one['task']}" for one in document["unlinked"])
+        console.print(Text(f"between devices over no link, so at once, as the file says: {told}"))
     for obstacle in document["obstacles"]:
         console.print(Text(f"obstacle: {obstacle}", style="yellow"))
     for proof in document["proved"]:

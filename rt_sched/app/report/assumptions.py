@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rt_sched.analysis.result import AnalysisReport
+from rt_sched.lowering.routes import crossings_without_link
 from rt_sched.model import Plan, System
 
 Row = dict[str, Any]
@@ -72,7 +73,7 @@ def assumption_rows(
         rows.append(_row(one.key, one.text, used, one.tasks, status, how, checked, broken))
         if one.key == "execution":
             rows[-1]["origins"] = [row for row in origins if set(row["tasks"]) & set(one.tasks)]
-    unlinked = inputs_without_link(system, plan)
+    unlinked = crossings_without_link(system, plan)
     told = (*_transport(unlinked), *_ALWAYS, *((_SINGLE_FAULT,) if faults else ()))
     for key, text, used_in, status, how in told:
         used = [part for part in used_in if part != "chains" or system.chains]
@@ -82,19 +83,6 @@ def assumption_rows(
         tasks = sorted({name for name, _ in unlinked}) if key == "transport" else ()
         rows.append(_row(key, text, used, tasks, status, how, None, None))
     return [{"number": f"A{number}", **row} for number, row in enumerate(rows, 1)]
-
-
-def inputs_without_link(system: System, plan: Plan) -> list[tuple[str, str]]:
-    """Tasks with what they read from another device although no link is declared for it, as (task, source)."""
-    device_of = {one.task: plan.processors[one.processor].device for one in plan.placements}
-    devices_of = {sensor.name: set(sensor.attached_to) for sensor in system.sensors}
-    devices_of |= {name: {device} for name, device in device_of.items()}
-    return [
-        (task.name, given.source)
-        for task in system.tasks
-        for given in task.inputs
-        if given.link is None and device_of[task.name] not in devices_of[given.source]
-    ]
 
 
 def _transport(unlinked: Sequence[tuple[str, str]]) -> tuple[_Told, ...]:

@@ -26,6 +26,9 @@ from rt_sched.app.what_if.tree import (
 from rt_sched.app.what_if.tree import replaced as with_names
 from rt_sched.config.yaml_events import Raw
 
+#: Keys of faults whose words are no tasks.
+_OF_SENSORS = ("lose", "freeze", "corrupt")
+
 
 def add_camera(root: Raw, name: str, like: str, device: str | None) -> list[str]:
     """Adds camera `name` like camera `like`; its tasks run on `device`, None for where those of `like` run.
@@ -144,12 +147,11 @@ def _add_twins(root: Raw, section: str, names: Mapping[str, str], name: str, lik
     found = get(root, section)
     did = []
     for old, value in entries(found).items():
-        named = with_names(value, names)
-        touched = any(
-            step in names for key in ("path", "lose", "freeze", "corrupt", "overrun") for step in words(get(value, key))
-        )
+        # What is lost is a sensor, device or link, which a task may share its name with.
+        meant = {like: name} if any(get(value, key) is not None for key in _OF_SENSORS) else names
+        touched = any(step in meant for key in ("path", *_OF_SENSORS, "overrun") for step in words(get(value, key)))
         if found is not None and touched:
             new = twin(old, name, like)
-            put(found, new, named)
+            put(found, new, with_names(value, meant))
             did.append(f"{section[:-1]} {new} is like {old}")
     return did
