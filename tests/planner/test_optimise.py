@@ -59,6 +59,34 @@ def test_each_objective_has_the_best_plan_in_its_own_direction(objective: Object
             assert mine <= proposal.costs.key(objective)
 
 
+HOME = """
+policy: dm
+devices:
+  a: {processing_elements: {cpu: {kind: cpu, cores: 2}, gpu: {kind: gpu}}}
+  b: {processing_elements: {cpu: {kind: cpu}, dla: {kind: dla}}}
+links: {wire: {bandwidth: 100Mbit/s, latency: 1ms, between: [a, b]}}
+sensors: {eye: {kind: camera, rate: 30Hz, latency: 3ms, attached_to: [a, b], topic: /eye, frame_size: 100kB}}
+tasks:
+  pre: {runs_on: a.cpu, candidates: [b.cpu], inputs: {x: eye}, execution: {wcet: 3ms}, output_size: 100kB}
+  look:
+    {runs_on: a.gpu, candidates: [b.dla], inputs: {x: pre}, execution: {gpu: {wcet: 6ms}, dla: {wcet: 9ms}},
+     output_size: 10kB}
+  track: {runs_on: a.cpu, candidates: [b.cpu], inputs: {x: look}, execution: {wcet: 2ms}, output_size: 1kB}
+  act: {runs_on: b.cpu, candidates: [a.cpu], activation: {period: 20ms}, inputs: {x: track}, execution: {wcet: 4ms}}
+  busy: {runs_on: b.cpu, candidates: [a.cpu], activation: {period: 5ms}, execution: {wcet: 1ms}}
+chains: {see: {path: [eye, pre, look, track, act], max_latency: 250ms}}
+"""
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+def test_where_the_file_keeps_the_groups_its_placement_only_gives_way_to_a_better_one(objective: Objective) -> None:
+    planned = optimise(system_of(HOME), objective, Stop(20), search=False, workers=1)
+    home = next(one for one in planned.proposals if one.method == "as in the file")
+    assert planned.grouping is not None and planned.grouping.device_of["eye"] == "a"
+    assert home.costs is not None and home.costs.accepted
+    assert _costs(planned).key(objective) <= home.costs.key(objective)
+
+
 def test_objectives_cost_each_other_something() -> None:
     costs = {objective: _costs(_planned(objective)) for objective in Objective}
     assert costs[Objective.ENERGY].power_mw < costs[Objective.LATENCY].power_mw
