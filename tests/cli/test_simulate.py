@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,11 @@ def test_takeovers_of_a_plan_are_carried_out(cli: Cli, tmp_path: Path) -> None:
     tasks = by_name(document["tasks"])
     assert tasks["infer_front_tele"]["jobs"] > 2 * 27
     assert document["checked"]["trace_check"]["violations"] == []
+    shown = cli("simulate", QUAD_ORIN, *options).out
+    assert re.search(
+        r"fault device:orin-2 at 400\.000 ms: noticed within [\d.]+ ms, taken over within [\d.]+ ms", shown
+    )
+    assert "bounds cover the runs until" in shown
 
 
 def test_a_fault_after_the_end_is_refused(cli: Cli, tmp_path: Path) -> None:

@@ -24,6 +24,10 @@ def print_simulation(document: Mapping[str, Any], console: Console) -> None:
     if idle:
         console.print(Text(f"{idle} further tasks had no job", style="dim"))
     console.print(_elements(document))
+    for fault in document["faults"]:
+        console.print(_fault(fault))
+    if document["bounds_cover_until_ns"] is not None:
+        console.print(Text(f"bounds cover the runs until {format_ms(document['bounds_cover_until_ns'])} ms"))
     for row in document["bounds_exceeded"]:
         console.print(Text(_exceeded(row), style="red"))
     console.print(_checked(document))
@@ -36,6 +40,17 @@ def print_simulation(document: Mapping[str, Any], console: Console) -> None:
     text = Text(document["status"], style=_STYLE.get(document["status"], "bold red"))
     text.append(f"  {document['reason']}", style="not bold default")
     console.print(text.append(f"  ({figures}; {speed})", style="dim not bold"))
+
+
+def _fault(fault: Mapping[str, Any]) -> Text:
+    """What the slowest run made of a loss; whether commands recover is told by replays."""
+    text = Text(f"fault {fault['fault']} at {format_ms(fault['time_ns'])} ms: ")
+    if fault["detected_after_ns"] is None:
+        return text.append("not noticed in every run", style="yellow")
+    text.append(f"noticed within {format_ms(fault['detected_after_ns'])} ms")
+    if fault["switched_after_ns"] is None:
+        return text.append(", and no takeover answers it in every run", style="yellow")
+    return text.append(f", taken over within {format_ms(fault['switched_after_ns'])} ms")
 
 
 def _tasks(document: Mapping[str, Any]) -> Table:
