@@ -37,7 +37,7 @@ def by_python(analyse: Any, *arguments: Any, **options: Any) -> BatchResult:
         return found
 
 
-def same(one: BatchResult, other: BatchResult) -> None:
+def assert_same(one: BatchResult, other: BatchResult) -> None:
     for name in ("response_ns", "status", "schedulable", "violation_ns", "worst_job", "worst_window_ns"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
     np.testing.assert_array_equal(one.worst_arrival_ns, other.worst_arrival_ns)
@@ -58,7 +58,7 @@ def test_python_gives_what_numba_gives(tasks: Any, scale: int, analyse: Any, pre
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batch, "MOST_STEPS", 2**17)
         patch.setattr(batch, "_FEW_STEPS", few)
-        same(
+        assert_same(
             by_python(analyse, **arrays(tasks, scale), **options),
             analyse(**arrays(tasks, scale), **options),
         )
@@ -69,7 +69,7 @@ def test_what_takes_many_steps_is_left_to_numba() -> None:
     began = time.perf_counter()
     found = by_python(fp_response_times, wcet, period, jitter_ns=[[0, 10**9]])
     assert time.perf_counter() - began < 5
-    same(found, fp_response_times(wcet, period, jitter_ns=[[0, 10**9]]))
+    assert_same(found, fp_response_times(wcet, period, jitter_ns=[[0, 10**9]]))
     assert (found.status == Status.OK).all()
 
 

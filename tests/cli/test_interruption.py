@@ -60,7 +60,7 @@ def end(process):
     return process.returncode, out, err
 
 
-def leaves_nothing(process, number, folder):
+def assert_leaves_nothing(process, number, folder):
     """Sent the signal, it ends with its code and a word, and nothing lies in its folder."""
     process.send_signal(number)
     code, out, err = end(process)
@@ -75,11 +75,11 @@ def leaves_nothing(process, number, folder):
     ("step", "anew"), [("reading the recording", False), ("starting the stages", False), ("replaying", True)]
 )
 def test_an_interrupted_replay_leaves_nothing_behind(cli, tmp_path, step, anew):
-    leaves_nothing(start_until(cli, WHOLE, step, anew=anew), signal.SIGINT, tmp_path)
+    assert_leaves_nothing(start_until(cli, WHOLE, step, anew=anew), signal.SIGINT, tmp_path)
 
 
 def test_a_replay_that_is_told_to_end_leaves_nothing_behind(cli, slow, tmp_path):
-    leaves_nothing(start_until(cli, slow, "replaying"), signal.SIGTERM, tmp_path)
+    assert_leaves_nothing(start_until(cli, slow, "replaying"), signal.SIGTERM, tmp_path)
 
 
 def test_with_json_an_interruption_is_one_document(cli, slow):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,37 +17,24 @@ def validation_section(methods: Iterable[str]) -> Row:
     # An installed package keeps them without the programs that made them.
     folder = shipped_folder("results") or shipped_folder("benchmarks/results")
     analysis = _result(folder, "random_analysis.json")
-    systems = _result(folder, "random_systems.json")
-    mutations = _result(folder, "mutations.json")
-    distributed = _result(folder, "random_distributed.json")
-    transitions = _result(folder, "random_transitions.json")
     known = {} if analysis is None else analysis["methods"]
     return {
-        "bounds": None
-        if analysis is None
-        else {
-            "what": "Random systems, analysed and then played by the scheduling kernel: responses above their bound",
-            "systems": analysis["systems"],
-            "bounds_exceeded": analysis["bounds_exceeded"],
-            **_made(analysis),
-        },
-        "chains": None
-        if distributed is None
-        else {
-            "what": "Random systems of several devices, played likewise: responses, reactions, latencies and data ages "
-            "above their bound",
-            "systems": distributed["systems"],
-            "bounds_exceeded": distributed["violations"],
-            **_made(distributed),
-        },
-        "transitions": None
-        if transitions is None
-        else {
-            "what": "Random systems with changes of mode and overruns, played likewise: responses above their bound",
-            "systems": transitions["systems"],
-            "bounds_exceeded": transitions["bounds_exceeded"],
-            **_made(transitions),
-        },
+        "bounds": _told(
+            analysis,
+            "Random systems, analysed and then played by the scheduling kernel: responses above their bound",
+            _named("systems", "bounds_exceeded"),
+        ),
+        "chains": _told(
+            _result(folder, "random_distributed.json"),
+            "Random systems of several devices, played likewise: responses, reactions, latencies and data ages above "
+            "their bound",
+            {"systems": "systems", "bounds_exceeded": "violations"},
+        ),
+        "transitions": _told(
+            _result(folder, "random_transitions.json"),
+            "Random systems with changes of mode and overruns, played likewise: responses above their bound",
+            _named("systems", "bounds_exceeded"),
+        ),
         "methods": [
             {
                 "method": name,
@@ -56,29 +43,30 @@ def validation_section(methods: Iterable[str]) -> Row:
             }
             for name in sorted(set(methods))
         ],
-        "kernel": None
-        if systems is None
-        else {
-            "what": "Random systems, played by the kernel and by a tick-by-tick reference of the same semantics",
-            "systems": systems["systems"],
-            "jobs": systems["jobs"],
-            "disagreements": systems["disagreements"],
-            "checker_violations": systems["checker_violations"],
-            **_made(systems),
-        },
-        "mutations": None
-        if mutations is None
-        else {
-            "what": "Wrong rules put into the kernel on purpose, and noticed by the reference and the trace checker",
-            "mutations": mutations["mutations"],
-            "caught": mutations["caught"],
-            **_made(mutations),
-        },
+        "kernel": _told(
+            _result(folder, "random_systems.json"),
+            "Random systems, played by the kernel and by a tick-by-tick reference of the same semantics",
+            _named("systems", "jobs", "disagreements", "checker_violations"),
+        ),
+        "mutations": _told(
+            _result(folder, "mutations.json"),
+            "Wrong rules put into the kernel on purpose, and noticed by the reference and the trace checker",
+            _named("mutations", "caught"),
+        ),
     }
 
 
-def _made(result: Row) -> Row:
-    return {"commit": result["commit"], "made": result["made"]}
+def _named(*keys: str) -> dict[str, str]:
+    """Keys of a result that the report calls the same."""
+    return dict(zip(keys, keys, strict=True))
+
+
+def _told(result: Row | None, what: str, keys: Mapping[str, str]) -> Row | None:
+    """What a result says, by the report's key for each of its own, and where it is from."""
+    if result is None:
+        return None
+    shown = {name: result[key] for name, key in keys.items()}
+    return {"what": what, **shown, "commit": result["commit"], "made": result["made"]}
 
 
 def _result(folder: Path | None, name: str) -> Row | None:
