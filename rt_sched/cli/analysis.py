@@ -129,7 +129,7 @@ def analyze(
         if output is not None and _is_page(output):
             from rt_sched.cli.reports import write_page
 
-            write_page(output, named, policy=policy, methods=methods, margins=margins or None, plan=plan)
+            write_page(output, named, analysed, policy=policy, methods=methods, margins=margins or None, plan=plan)
         elif output is not None:
             job.write_document(document, output)
         return document

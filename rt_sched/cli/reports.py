@@ -105,16 +105,21 @@ def report(
 
 
 def write_page(
-    output: Path, system: str, *, policy: str | None, methods: str | None, margins: bool | None, plan: Path | None
-) -> dict[str, Any]:
-    """The report on a system as a page, with its document beside it, which is given back."""
+    output: Path,
+    system: str,
+    analysed: Any,
+    *,
+    policy: str | None,
+    methods: str | None,
+    margins: bool | None,
+    plan: Path | None,
+) -> None:
+    """The report on a system that is analysed already as a page, with its document beside it."""
     from rt_sched.app.report.files import write_report
     from rt_sched.app.report.job import ReportRequest, report_document
 
     request = ReportRequest(system, policy=policy, methods=methods, margins=margins, plan=plan, command=command_line())
-    document = report_document(request, _tell)
-    write_report(document, output)
-    return document
+    write_report(report_document(request, _tell, analysed), output)
 
 
 def _tell(text: str) -> None:

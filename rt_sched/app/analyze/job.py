@@ -64,7 +64,8 @@ _LONGEST = 10**60
 class Analysed:
     """A report, the file that it is on, and the processing element of every processor.
 
-    `margins`: by how much jobs may execute longer, mode by mode; None where nobody asked.
+    `margins`: by how much jobs may execute longer, mode by mode; None where nobody asked. `ground`: file, system and
+    plan of a system file.
     """
 
     report: AnalysisReport
@@ -72,6 +73,7 @@ class Analysed:
     element_of: Mapping[str, str]
     margins: list[dict[str, Any]] | None = None
     faults: dict[str, Any] | None = None
+    ground: tuple[Path, System, Plan] | None = None
 
 
 def analysed_system(
@@ -102,7 +104,7 @@ def analysed_system(
     report = analyze(system, plan, methods=names)
     margins = None if search_margins is None else margin_rows(system, plan, names, search_margins)
     section = None if scenarios is None else fault_section(system, plan, report, names, scenarios)
-    return Analysed(report, str(path), _elements(plan), margins, section)
+    return Analysed(report, str(path), _elements(plan), margins, section, (path, system, plan))
 
 
 def load_and_plan(

@@ -55,7 +55,17 @@ _SINGLE_FAULT: _Told = (
     "nothing in this tool can check it",
 )
 #: Where assumptions of the analysis are used beside the bounds on responses.
-_IN_CHAINS = ("best_case", "sensor_rate", "sensor_latency", "sensor_gap", "outputs", "partners", "queues", "links")
+_IN_CHAINS = (
+    "best_case",
+    "clocks",
+    "sensor_rate",
+    "sensor_latency",
+    "sensor_gap",
+    "outputs",
+    "partners",
+    "queues",
+    "links",
+)
 _IN_RESOURCES = ("sections", "suspension")
 
 

@@ -61,17 +61,20 @@ class ReportRequest:
     command: str = "rt-sched report"
 
 
-def report_document(request: ReportRequest, tell: Callable[[str], None]) -> Row:
-    """The document; `tell` is told what is being done.
+def report_document(request: ReportRequest, tell: Callable[[str], None], analysed: Analysed | None = None) -> Row:
+    """The document; `tell` is told what is being done. `analysed`: what was asked for, where that is done already.
 
     Raises ConfigError with every problem of the system file, DataError for run folders that are none or belong to
     another system, AnalysisNotApplicable for an unknown policy or method.
     """
     named = request.system if request.system is not None else system_file_of(request.runs[0])
-    path, system, plan = load_and_plan(named, request.policy, request.plan, tell)
     names = method_names(request.methods)
-    tell("bounding responses and chains")
-    report = analyze(system, plan, methods=names)
+    if analysed is not None and analysed.ground is not None:
+        (path, system, plan), report = analysed.ground, analysed.report
+    else:
+        path, system, plan = load_and_plan(named, request.policy, request.plan, tell)
+        tell("bounding responses and chains")
+        report = analyze(system, plan, methods=names)
     modes = mode_loads(system, plan)
     declared = None
     if system.fault_scenarios or len(system.modes) > 1 or any(task.miss_limit is not None for task in system.tasks):
