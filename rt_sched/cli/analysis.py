@@ -157,14 +157,20 @@ def _show(document: dict[str, Any], *, as_json: bool) -> None:
 
 def _watched(analyse: Callable[[], dict[str, Any]], file: str, plan: Path | None, *, as_json: bool) -> int:
     """Analyses again and again until Ctrl-C; the exit code is that of the last analysis."""
-    from rt_sched.app.analyze.watch import Saves, looks
+    from rt_sched.app.analyze.watch import Saves, check_watchable, looks
     from rt_sched.app.inputs.shipped import resolve
 
     path, code = resolve(file), None
+    watched = [path, *([] if plan is None else [plan])]
+
+    def analyse_files() -> dict[str, Any]:
+        check_watchable(*watched)
+        return analyse()
+
     if not path.is_file():
-        analyse()
+        analyse_files()
     try:
-        for look in looks(analyse, Saves(path, *([] if plan is None else [plan]))):
+        for look in looks(analyse_files, Saves(*watched)):
             with _uninterrupted():
                 code = _show_look(look, as_json=as_json)
                 if not as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,23 @@ def test_tables_then_changes(cli, tmp_path, number, code):
     process.stdout.readline()
     assert process.stdout.readline().split() == ["task", "slow", "response", "bound", "8ms", "9ms"]
     assert end(process, number)[0] == code
+
+
+def test_a_pipe_is_not_waited_for(cli, tmp_path):
+    path = tmp_path / "two.yaml"
+    os.mkfifo(path)
+    assert "two.yaml  is no regular file" in cli("analyze", path, "--watch", code=2).err
+    path.unlink()
+    save(path, "6ms")
+    process = cli.start("analyze", path, "--watch", "--json")
+    assert json.loads(process.stdout.readline())["verdict"] == "schedulable"
+    path.unlink()
+    os.mkfifo(path)
+    assert "is no regular file" in json.loads(process.stdout.readline())["problems"][0]
+    path.unlink()
+    save(path, "25ms")
+    assert json.loads(process.stdout.readline())["verdict"] == "unschedulable"
+    assert end(process, signal.SIGINT)[0] == 1
 
 
 def test_a_file_that_is_not_there_is_a_wrong_call(cli, tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rt_sched.app.analyze.changes import changes
-from rt_sched.errors import AnalysisNotApplicable, ConfigError, DataError, DeploymentError, RtSchedError
+from rt_sched.errors import AnalysisNotApplicable, ConfigError, DataError, DeploymentError, Problem, RtSchedError
 
 #: Looks at the file in a second; a save counts once two looks in a row see the same.
 LOOKS_PER_S = 4
@@ -83,6 +83,15 @@ def _content(path: Path) -> bytes | None:
         return hashlib.sha256(path.read_bytes()).digest() if path.is_file() else None
     except OSError:
         return None
+
+
+def check_watchable(*paths: Path) -> None:
+    """Raises ConfigError where one of `paths` is no regular file: a pipe would be waited for, and read only once."""
+    wrong = [path for path in paths if path.exists() and not path.is_file()]
+    if wrong:
+        raise ConfigError(
+            [Problem(str(path), 0, 0, "", "is no regular file, so it cannot be watched") for path in wrong]
+        )
 
 
 def looks(analyse: Callable[[], dict[str, Any]], saves: Iterator[None]) -> Iterator[Look]:
