@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rt_sched.app.plain_tables import chain_table, plain_table, red_above
+from rt_sched.errors import DeploymentError
 from rt_sched.units import NS_PER_S, format_ms
 
 if TYPE_CHECKING:
@@ -86,6 +87,13 @@ class Terminal:
     def close(self) -> None:
         """Leaves the terminal as it was."""
         self._end_bar()
+
+    def screen(self) -> Console:
+        """Where something moving may be shown; the bar is gone. Raises DeploymentError where stderr is no terminal."""
+        if not self._err.is_terminal:
+            raise DeploymentError("--live needs a terminal on stderr")
+        self._end_bar()
+        return self._err
 
     def _end_bar(self) -> None:
         if self._bar is not None:

@@ -59,6 +59,9 @@ def replay(
         str | None,
         typer.Option(metavar="TIME", help="With --paced: end after so much run time.", show_default="the whole log"),
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="With --paced: watch the run; space pauses, n steps to the next sample.")
+    ] = False,
     salvage: Salvage = False,
     as_json: Json = False,
 ) -> None:
@@ -71,10 +74,16 @@ def replay(
     if paced:
         from rt_sched.app.paced.call import PacedWords, paced_request
         from rt_sched.app.paced.job import run_paced
+        from rt_sched.app.paced.live import live_views
 
         lockstep = {"--fault": fault, "--threads": threads, "--seed": seed}
         words = PacedWords(log, system, policy, plan, tier, rate, duration, output, salvage, command_line(), lockstep)
-        _show(run_paced(paced_request(words), terminal), terminal, as_json)
+        _show(run_paced(paced_request(words), terminal, live_views(terminal) if live else None), terminal, as_json)
+    of_paced_runs = {"--tier": tier, "--rate": rate if rate != "1" else None, "--duration": duration, "--live": live}
+    if any(of_paced_runs.values()):
+        from rt_sched.app.paced.call import refuse_words
+
+        refuse_words(of_paced_runs)
     request = job.ReplayRequest(
         log=log,
         system=system,

@@ -59,6 +59,15 @@ def paced_request(words: PacedWords) -> PacedRequest:
     )
 
 
+def refuse_words(options: Mapping[str, Any]) -> None:
+    """Raises ConfigError where a replay in lockstep is given `options` of paced runs, by name."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise ConfigError(
+            [Problem(name, 0, 0, "", "belongs to paced runs; leave it out, or add --paced") for name in given]
+        )
+
+
 def _tier(word: str | None, problems: list[Problem]) -> Tier | None:
     if word is None:
         return None

@@ -38,6 +38,8 @@ def paced_document(
         notes.append(f"{shared}: elements share a host core, so times say nothing about the modelled devices")
     if order.tier is Tier.USER:
         notes.append("the user tier has no bounds: other programs of this host may delay any job")
+    if outcome.pauses:
+        notes.append(f"paused {len(outcome.pauses)} times: jobs that went on meanwhile look shorter than they are")
     late = f"{feed['late']} samples were published late, by up to {format_ms(feed['max_ns'])} ms"
     status, reason = paced_status(
         summary["status"],
@@ -45,6 +47,7 @@ def paced_document(
         tier=order.tier,
         lost=len(outcome.losses),
         late=late if feed["late"] else None,
+        pauses=len(outcome.pauses),
     )
     return {
         "status": status,
@@ -69,6 +72,7 @@ def paced_document(
             for one in outcome.losses
         ],
         "feed": feed,
+        "pauses": [asdict(pause) for pause in outcome.pauses],
         "supply_loss": None if loss is None else asdict(loss),
         "start_lateness": _lateness(trace),
         "notes": notes,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -75,8 +76,16 @@ class PacedRequest:
     command: str = "rt-sched replay"
 
 
-def run_paced(request: PacedRequest, progress: Progress) -> ReplayResult:
-    """The whole job. Raises RtSchedError for anything the user can mend; then no run folder is left."""
+#: What looks at a run while it goes on, given the run time each time.
+Looker = Callable[[int], None]
+
+
+def run_paced(
+    request: PacedRequest, progress: Progress, live: Callable[[PacedRun], AbstractContextManager[Looker]] | None = None
+) -> ReplayResult:
+    """The whole job; with `live` somebody looks on. Raises RtSchedError for anything the user can mend; then no run
+    folder is left.
+    """
     began = time.monotonic()
     log = resolve(request.log)
     run = RunFolder(request.output or Path("runs") / log.stem, numbered=request.output is None)
@@ -134,7 +143,9 @@ def run_paced(request: PacedRequest, progress: Progress) -> ReplayResult:
         )
         paced = PacedRun(order)
         progress.step("starting the processes")
-        outcome = paced.run(lambda now_ns: progress.advance(now_ns, horizon_ns))
+        looks = nullcontext(lambda now_ns: progress.advance(now_ns, horizon_ns)) if live is None else live(paced)
+        with looks as look:
+            outcome = paced.run(look)
         progress.step("writing the run folder")
         edge_names = Simulation(given, rows=1).trace().edges
         trace = trace_of(

@@ -5,8 +5,11 @@ from __future__ import annotations
 from rt_sched.runtime.host.tiers import Tier
 
 
-def paced_status(status: str, reason: str, *, tier: Tier, lost: int, late: str | None) -> tuple[str, str]:
+def paced_status(
+    status: str, reason: str, *, tier: Tier, lost: int, late: str | None, pauses: int = 0
+) -> tuple[str, str]:
     """Status and reason. `lost`: workers that ended before the run did. `late`: about samples published late, if any.
+    `pauses`: how often run time stood still while jobs went on, which makes them look shorter.
 
     A missed deadline is one whatever else happened. Bounds assume that every worker lives, so with losses none is
     violated. The user tier has no bounds at all: a run in it that met everything is evidence, not a verdict.
@@ -19,6 +22,8 @@ def paced_status(status: str, reason: str, *, tier: Tier, lost: int, late: str |
         return status, reason
     if late is not None:
         return "incomplete", late
+    if pauses:
+        return "incomplete", f"{reason}; but the run was paused, and jobs that went on meanwhile look shorter"
     if tier is Tier.USER:
         return "incomplete", f"{reason}; inconclusive all the same: the user tier has no bounds"
     return status, reason

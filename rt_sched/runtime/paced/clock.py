@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -23,6 +24,14 @@ _CONTROL = np.dtype(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Run time stood still at `at_ns` for `lasted_ns` of the host's."""
+
+    at_ns: int
+    lasted_ns: int
+
+
 class PacedClock:
     """Run time from host time: 0 at `begin`, then `rate` ns of run time in every ns of the host.
 
@@ -36,6 +45,7 @@ class PacedClock:
         self._rate = rate
         self._control = shared_array(_CONTROL, 1)
         self._changes = Bell(self._control["changes"].ctypes.data)
+        self._pauses: list[Pause] = []
 
     @property
     def rate(self) -> Fraction:
@@ -57,6 +67,11 @@ class PacedClock:
         """Whether run time stands still."""
         return int(self._control["paused_ns"][0]) > 0
 
+    @property
+    def pauses(self) -> tuple[Pause, ...]:
+        """Those that are over; known to the process that made the clock."""
+        return tuple(self._pauses)
+
     def prepare(self) -> None:
         """Everybody is to take the place in which the begin finds it."""
         self._control["prepared"][0] = 1
@@ -76,8 +91,10 @@ class PacedClock:
     def resume(self) -> None:
         """Run time goes on where it stood."""
         if self.paused:
-            self._control["origin_ns"][0] += time.monotonic_ns() - int(self._control["paused_ns"][0])
+            at_ns, lasted_ns = self.now_ns(), time.monotonic_ns() - int(self._control["paused_ns"][0])
+            self._control["origin_ns"][0] += lasted_ns
             self._control["paused_ns"][0] = 0
+            self._pauses.append(Pause(at_ns, lasted_ns))
             self._changed()
 
     def end(self) -> None:

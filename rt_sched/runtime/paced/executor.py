@@ -24,7 +24,7 @@ from rt_sched.runtime.host.observed import ObservedProcess, observe
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
-from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.clock import PacedClock, Pause
 from rt_sched.runtime.paced.edges import channels_of, inlets_of, outlets_of
 from rt_sched.runtime.paced.feeder import Playback, publish_on_time
 from rt_sched.runtime.paced.inbox import Inbox
@@ -38,6 +38,7 @@ from rt_sched.runtime.paced.rehearsal import Rehearsal
 from rt_sched.runtime.paced.roster import Roster, State, WorkerLoss
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.paced.spool import Spool
+from rt_sched.runtime.paced.standing import Standing, standings
 from rt_sched.runtime.paced.supervisor import Charge, Supervisor
 from rt_sched.runtime.paced.tier import FEEDER_PRIORITY, HIGHEST_TASK_PRIORITY, Seat, seats
 from rt_sched.runtime.paced.turns import Turns
@@ -94,6 +95,7 @@ class PacedOutcome:
     published_ns: np.ndarray
     workers: tuple[PacedWorker, ...]
     losses: tuple[WorkerLoss, ...]
+    pauses: tuple[Pause, ...]
 
 
 #: How long stages may take to start, before the run is given up.
@@ -155,7 +157,17 @@ class PacedRun:
             self._published_ns.copy(),
             workers,
             tuple(self._roster.losses()),
+            self.clock.pauses,
         )
+
+    @property
+    def order(self) -> PacedOrder:
+        """What runs."""
+        return self._order
+
+    def standings(self, now_ns: int) -> tuple[Standing, ...]:
+        """How every task stands at this run time; while the run goes on."""
+        return standings([task.name for task in self._order.system.tasks], self._journals, now_ns)
 
     @contextmanager
     def _forked(self) -> Iterator[dict[int, str]]:
