@@ -11,8 +11,9 @@ from rt_sched.config.tasks import TaskDraft
 from rt_sched.config.value import Schema
 from rt_sched.config.yaml_nodes import Node
 from rt_sched.messages import ArbiterDecision, Command
-from rt_sched.model import SafetyConcept, SensorKind
-from rt_sched.model.safety import Heartbeat, Silence
+from rt_sched.model import Periodic, SafetyConcept, SensorKind
+from rt_sched.model.safety import Actuator, Heartbeat, Silence
+from rt_sched.units import NS_PER_S, ceil_int, format_ns
 
 MAX_MISSES = 100
 
@@ -31,6 +32,19 @@ SILENCE = Spec(
     (
         Key("periods", fields.integer(1, MAX_MISSES), "Missing messages that make it lost.", Silence().periods, "1"),
         Key("margin", quantities.time_up_or_zero, "What is waited beyond that.", Silence().margin_ns, "3ms"),
+    ),
+)
+ACTUATOR = Spec(
+    "actuator",
+    "the actuators' side",
+    (
+        Key("cycle", quantities.time_down, "How often it looks for a command.", Actuator().cycle_ns, "5ms"),
+        Key(
+            "command_age_limit",
+            quantities.time_down,
+            "Without a command younger than this it brakes by itself.",
+            default_text="3 distances of the arbiter's commands, at least 30ms",
+        ),
     ),
 )
 _SILENCES: Schema = {
@@ -70,6 +84,7 @@ SAFETY = Spec(
             "1ms",
         ),
         Key("return_after", quantities.time_up_or_zero, "How long what was lost must be back.", 500_000_000, "500ms"),
+        Key("actuator", {"$spec": ACTUATOR}, "What becomes of the arbiter's commands.", default_text="cycles of 5ms"),
     ),
 )
 
@@ -97,6 +112,7 @@ def read_safety(node: Node | None, tasks: Mapping[str, TaskDraft], problems: Pro
         silence=_read_silences(table.get("silence"), problems),
         decision_ns=table.read("decision"),
         return_after_ns=table.read("return_after"),
+        actuator=_read_actuator(table.get("actuator"), tasks.get(arbiter or ""), problems),
     )
 
 
@@ -105,6 +121,18 @@ def _read_heartbeat(node: Node | None, problems: Problems) -> Heartbeat:
         return Heartbeat()
     table = Table(node, HEARTBEAT, problems)
     return Heartbeat(table.read("period"), table.read("misses"), table.read("margin"))
+
+
+def _read_actuator(node: Node | None, arbiter: TaskDraft | None, problems: Problems) -> Actuator:
+    if node is None:
+        return Actuator()
+    table = Table(node, ACTUATOR, problems)
+    limit_ns, limit = table.read("command_age_limit"), table.get("command_age_limit")
+    if limit is not None and limit_ns is not None and arbiter is not None and isinstance(arbiter.activation, Periodic):
+        apart_ns = ceil_int(NS_PER_S / arbiter.activation.rate_hz)
+        if limit_ns < apart_ns:
+            problems.add(limit, f"{limit.shown} is shorter than the {format_ns(apart_ns)} between two commands")
+    return Actuator(table.read("cycle"), limit_ns)
 
 
 def _read_silences(node: Node | None, problems: Problems) -> tuple[tuple[SensorKind, Silence], ...]:

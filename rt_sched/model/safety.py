@@ -29,6 +29,18 @@ class Silence:
     margin_ns: int = 3_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class Actuator:
+    """Every `cycle_ns` the actuators' side looks for a command, and brakes by itself when the last one is too old.
+
+    `command_age_limit_ns`: from the sending of a command on; None: three distances of the arbiter's commands, and at
+    least 30 ms.
+    """
+
+    cycle_ns: int = 5_000_000
+    command_age_limit_ns: int | None = None
+
+
 _USUAL = Heartbeat()
 
 
@@ -40,7 +52,7 @@ class SafetyConcept:
     device must be handled. `heartbeat`: of all devices but that of the arbiter. `silence`: by kind of sensor,
     `Silence()` for kinds that are not named. `decision_ns`: from the notice of a loss until the takeover for it is in
     force, the look-up and the switch. `return_after_ns`: for how long what was lost must be back before the nominal
-    placement is.
+    placement is. `actuator`: what becomes of the arbiter's commands.
     """
 
     arbiter: str
@@ -52,6 +64,7 @@ class SafetyConcept:
     silence: tuple[tuple[SensorKind, Silence], ...] = ()
     decision_ns: int = 1_000_000
     return_after_ns: int = 500_000_000
+    actuator: Actuator = Actuator()
 
     def silence_of(self, kind: SensorKind) -> Silence:
         """When a sensor of this kind is taken for lost."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from rt_sched.errors import ConfigError
 from rt_sched.model import PEKind, SafetyConcept, SensorKind, System
-from rt_sched.model.safety import Heartbeat, Silence
+from rt_sched.model.safety import Actuator, Heartbeat, Silence
 
 MS = 1_000_000
 SAFETY = "command_deadline: 100ms}"
@@ -56,3 +59,20 @@ def test_variants_come_dearest_first_and_change_only_what_they_name(load) -> Non
 def test_a_task_without_words_has_no_variant_and_no_known_memory(load) -> None:
     detect = next(task for task in load().tasks if task.name == "detect")
     assert (detect.variants, detect.memory_bytes) == ((), None)
+
+
+def test_the_actuators_side_is_as_declared(load) -> None:
+    assert _concept(load()).actuator == Actuator(5 * MS, None)
+    concept = _concept(load((SAFETY, SAFETY[:-1] + ", actuator: {cycle: 2ms, command_age_limit: 45ms}}")))
+    assert concept.actuator == Actuator(2 * MS, 45 * MS)
+
+
+def test_a_limit_that_no_command_could_keep_is_refused(load) -> None:
+    with pytest.raises(ConfigError, match=r"command_age_limit: '1ms' is shorter than the 10ms between two commands"):
+        load(
+            (
+                "runs_on: gateway.mcu\n    activation: {join: any}",
+                "runs_on: gateway.mcu\n    activation: {rate: 100Hz}",
+            ),
+            (SAFETY, SAFETY[:-1] + ", actuator: {command_age_limit: 1ms}}"),
+        )

@@ -9,6 +9,7 @@ import numpy as np
 
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.replay.watch import ReplayWatch
+from rt_sched.app.runs.actuator import actuator_of_decisions
 from rt_sched.app.runs.bounds import RunBounds, tripped, violated
 from rt_sched.app.runs.fault_outcomes import fault_outcomes
 from rt_sched.app.runs.judged_chains import JudgedChain
@@ -108,6 +109,7 @@ def make_summary(
             for pe in measure_processing_elements(trace)
         ],
         "arbiter": arbiter,
+        "actuator": actuator_of_decisions(system, watch.decisions, trace.horizon_ns),
         "safety_path": {"shared": shared_document(system, ImportedStages()), "e2e": e2e_rows(system, watch.e2e)},
         "detections": [_detections(sensor.name, watch) for sensor in system.sensors if watch.frames[sensor.name]],
         "faults": fault_rows,
