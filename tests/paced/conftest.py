@@ -17,10 +17,10 @@ import pytest
 from rt_sched.runtime.host.tiers import TierReport, available_tiers
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 sys.path.insert(0, str(ROOT / "tests" / "cli"))
 
-from kills import write_small_system  # noqa: E402
+from paced_kills import write_small_system  # noqa: E402
 
 SYSTEM = ROOT / "examples" / "host_two_cores.yaml"
 LOG = ROOT / "replay_data" / "hazard.mcap"

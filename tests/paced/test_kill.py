@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from kills import campaign_of
+from paced_kills import campaign_of
 
 from rt_sched.runtime.host.tiers import TierReport
 

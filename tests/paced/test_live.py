@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kills import write_small_system
+from paced_kills import write_small_system
 
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier

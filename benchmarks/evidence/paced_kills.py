@@ -1,12 +1,13 @@
 """Workers of paced runs killed at random instants, many in each run: what was finished stays, and the others go on.
 
-    python benchmarks/kills.py [--kills N] [--seed N] [--tier fifo|user] [--json]
+    python benchmarks/evidence/paced_kills.py [--kills N] [--inside] [--seed N] [--tier fifo|user] [--json]
 
 Every run is `rt-sched replay --paced` as a user starts it, on two systems in turn: the shipped example for two cores,
 and a small one whose tasks keep spares. Between kills pass exponentially distributed times; victims are drawn from all
-children of the supervisors, so also workers that start, wait or stand by; one kill in six takes two at once. Each
-run is then held against what must be so whatever dies (`problems_of`). Exit code 1 where anything is not. Seeds draw
-victims and instants; the run itself is as punctual as the machine.
+children of the supervisors, so also workers that start, wait or stand by; one kill in six takes two at once. With
+`--inside` they are drawn from those that run at that moment, until so many have died within a job. Each run is then
+held against what must be so whatever dies (`problems_of`). Exit code 1 where anything is not. Seeds draw victims and
+instants; the run itself is as punctual as the machine.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from machine import describe_run
 
 from rt_sched.runtime.host.tiers import Tier, available_tiers
 from rt_sched.trace.records import JobStatus
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "replay_data" / "hazard.mcap"
 SYSTEM = ROOT / "examples" / "host_two_cores.yaml"
 #: Three tasks on one core, two of which keep a spare; what is killed with no job in it is not even late.
@@ -84,7 +86,11 @@ _START_LIMIT_S, _END_LIMIT_S = 300.0, 120.0
 _QUIET_S = 2.0
 #: So many jobs that arrive while a task is served again, this long before the end, cannot all stay undone.
 _SOME_JOBS, _TIME_FOR_THEM_NS = 3, 500_000_000
+#: How long a worker is watched that is to die in a job.
+_AT_WORK_S = 0.3
 _SUPERVISOR = "rt-supervisor"
+#: In /proc/PID/stat behind the name: the scheduling class, and those of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
+_POLICY, _REAL_TIME = 38, frozenset({"1", "2", "6"})
 
 Row = dict[str, Any]
 
@@ -115,24 +121,52 @@ class Kill:
     name: str
 
 
-def family(session: int) -> dict[int, tuple[str, int]]:
-    """The processes of a session that have not ended: number -> (name, parent)."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal():
-            continue
-        try:
-            name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
-        except OSError:
-            continue
-        state, parent, _, of = rest.split()[:4]
-        if int(of) == session and state not in "ZX":
-            found[int(entry.name)] = (name, int(parent))
-    return found
+@dataclass(frozen=True)
+class Member:
+    """A process that has not ended.
+
+    `runs`: it has a core, or waits for nothing but one. `is_urgent`: in a real-time class, as workers are that serve.
+    """
+
+    name: str
+    parent: int
+    session: int
+    runs: bool
+    is_urgent: bool
+
+
+def member(pid: int) -> Member | None:
+    """The process of this number; None where there is none, or none any more."""
+    try:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:
+        return None
+    fields = rest.split()
+    if fields[0] in "ZX":
+        return None
+    return Member(name, int(fields[1]), int(fields[3]), fields[0] == "R", fields[_POLICY] in _REAL_TIME)
+
+
+def family(session: int) -> dict[int, Member]:
+    """The processes of a session that have not ended, by number."""
+    numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    found = {number: member(number) for number in numbers}
+    return {number: one for number, one in found.items() if one is not None and one.session == session}
+
+
+def seen_at_work(pid: int) -> bool:
+    """Waits until the process runs; False when it did not for a while, or has ended."""
+    until = time.monotonic() + _AT_WORK_S
+    while time.monotonic() < until:
+        seen = member(pid)
+        if seen is None or seen.runs:
+            return seen is not None
+        time.sleep(0.0002)
+    return False
 
 
 def one_run(
-    system: Path, folder: Path, *, tier: str, seconds: float, kills: int, seed: int, campaign: Campaign
+    system: Path, folder: Path, *, tier: str, seconds: float, kills: int, seed: int, inside: bool, campaign: Campaign
 ) -> None:
     """Starts a run, kills in it, waits for its end, and adds what was found."""
     draw = random.Random(seed)  # noqa: S311
@@ -148,7 +182,7 @@ def one_run(
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": f"{ROOT}:{system.parent}"},
     )
-    killed, died = _kill_some(process, draw, seconds - _QUIET_S, kills, campaign)
+    killed, died = _kill_some(process, draw, seconds - _QUIET_S, kills, campaign, inside=inside, tier=tier)
     problems = []
     try:
         out, errors = process.communicate(timeout=_END_LIMIT_S)
@@ -159,7 +193,7 @@ def one_run(
     until = time.monotonic() + 5
     while family(process.pid) and time.monotonic() < until:
         time.sleep(0.05)
-    problems += [f"process {pid} ({name}) is left" for pid, (name, _) in family(process.pid).items()]
+    problems += [f"process {pid} ({one.name}) is left" for pid, one in family(process.pid).items()]
     problems += [
         f"{entry.name} is left in /dev/shm"
         for entry in Path("/dev/shm").iterdir()  # noqa: S108
@@ -174,35 +208,50 @@ def one_run(
 
 
 def _kill_some(
-    process: subprocess.Popen[str], draw: random.Random, until_s: float, kills: int, campaign: Campaign
+    process: subprocess.Popen[str],
+    draw: random.Random,
+    until_s: float,
+    kills: int,
+    campaign: Campaign,
+    *,
+    inside: bool,
+    tier: str,
 ) -> tuple[dict[int, Kill], list[Kill]]:
-    """Kills so many, the first perhaps before the begin, the last at the latest `until_s` after it.
+    """Kills so many, the first perhaps before the begin, the last at the latest `until_s` after it; those that run at
+    that moment where it is to be `inside` a job.
 
     Returns those that were killed, and those of them that are seen to be dead.
     """
     killed: dict[int, Kill] = {}
     limit, begun = time.monotonic() + _START_LIMIT_S, None
-    early = draw.random() < 0.5
+    early = draw.random() < 0.5 and not inside
+    wait_s = None
     while len(killed) < kills and process.poll() is None and time.monotonic() < limit:
         members = family(process.pid)
-        if begun is None and any(name == "rt-publishing" for name, _ in members.values()):
+        if begun is None and any(one.name == "rt-publishing" for one in members.values()):
             begun, limit = time.monotonic(), time.monotonic() + until_s
-        supervisors = {pid for pid, (name, _) in members.items() if name == _SUPERVISOR}
-        victims = sorted(pid for pid, (_, parent) in members.items() if parent in supervisors and pid not in killed)
+        if begun is not None and wait_s is None:
+            wait_s = min(draw.expovariate(kills / until_s), 1.0)
+            time.sleep(wait_s)
+            members = family(process.pid)
+        supervisors = {pid for pid, one in members.items() if one.name == _SUPERVISOR}
+        victims = sorted(pid for pid, one in members.items() if one.parent in supervisors and pid not in killed)
+        if inside and tier != "user":
+            victims = [pid for pid in victims if members[pid].is_urgent]
         if not victims or (begun is None and not early):
             time.sleep(0.02)
             continue
-        early = False
-        if begun is not None:
-            time.sleep(min(draw.expovariate(1 / (until_s / kills)), 1.0))
+        early, wait_s = False, None
         chosen = draw.sample(victims, min(len(victims), 2 if draw.random() < 1 / 6 else 1))
         campaign.pairs += len(chosen) == 2
         for pid in chosen:
+            if inside and not seen_at_work(pid):
+                continue
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-            killed[pid] = Kill(pid, members[pid][0])
+            killed[pid] = Kill(pid, members[pid].name)
     campaign.kills += len(killed)
     return killed, _dead(process, killed, limit + _QUIET_S / 2)
 
@@ -284,45 +333,64 @@ def write_small_system(folder: Path) -> Path:
     return path
 
 
-def campaign_of(kills: int, *, tier: str, seed: int, seconds: float = 4.0, per_run: int = 20) -> Campaign:
-    """Runs until so many were killed, or twice as many as it should take have been made."""
+def campaign_of(
+    kills: int, *, tier: str, seed: int, seconds: float = 4.0, per_run: int = 20, inside: bool = False
+) -> Campaign:
+    """Runs until so many were killed, `inside` a job if so, or far more than it should take have been made."""
     found = Campaign()
+    limit = (8 if inside else 2) * -(-kills // per_run)
     with tempfile.TemporaryDirectory() as folder:
         spares = write_small_system(Path(folder))
-        while found.kills < kills and found.runs < 2 * -(-kills // per_run):
+        while (done := found.in_job if inside else found.kills) < kills and found.runs < limit:
             number = found.runs
             one_run(
                 (SYSTEM, spares)[number % 2],
                 Path(folder) / f"run{number}",
                 tier=tier,
                 seconds=seconds,
-                kills=min(per_run, kills - found.kills),
+                kills=min(per_run, kills - done),
                 seed=seed + number,
+                inside=inside,
                 campaign=found,
             )
-            print(f"run {found.runs}: {found.kills} killed, {len(found.problems)} problems", file=sys.stderr)
+            told = f"run {found.runs}: {found.kills} killed, {found.in_job} in a job, {len(found.problems)} problems"
+            print(told, file=sys.stderr)
     return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=200, metavar="N", help="processes to kill (200)")
+    parser.add_argument("--inside", action="store_true", help="only those that run, until N have died within a job")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of victims and instants (0)")
     parser.add_argument("--tier", choices=["fifo", "user"], help="the best of both unless given")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the document in a file as well")
     options = parser.parse_args()
     has_fifo = any(one.tier is Tier.FIFO and one.available for one in available_tiers())
     tier = options.tier or ("fifo" if has_fifo else "user")
-    found = campaign_of(options.kills, tier=tier, seed=options.seed)
+    found = campaign_of(options.kills, tier=tier, seed=options.seed, inside=options.inside)
+    document = {
+        "schema": "rt-sched/kills/1",
+        **describe_run(ROOT),
+        "tier": tier,
+        "seed": options.seed,
+        "inside": options.inside,
+        **vars(found),
+    }
+    text = json.dumps(document, indent=1) + "\n"
+    if options.output is not None:
+        options.output.write_text(text, encoding="utf-8")
     if options.json:
-        print(json.dumps({"schema": "rt-sched/kills/1", "tier": tier, "seed": options.seed, **vars(found)}, indent=2))
+        print(text, end="")
     else:
         print(f"tier {tier}: {found.kills} killed in {found.runs} runs, {found.pairs} times two at once")
         print(f"  {found.losses} served a task, {found.in_job} of them in a job; {found.standing_by} did not yet")
         print(f"  {found.completed} jobs completed; {found.came_back} tasks went on after their last loss", end="")
         print(f", {found.not_back} were still starting at the end")
         print("\n".join(found.problems) or "  no run hung, nothing was left behind, no record was lost")
-    return 1 if found.problems else 0
+    missing = options.inside and found.in_job < options.kills
+    return 1 if found.problems or missing else 0
 
 
 if __name__ == "__main__":
