@@ -22,6 +22,7 @@ from safety.monitors.rate import Rate
 from safety.monitors.repeats import Frozen
 from safety.monitors.sectors import Sectors
 from safety.monitors.stamps import StampAge, StampOrder
+from safety.monitors.telling import Telling
 
 #: For how long the values of an IMU may repeat, as `pipelines.imu:Integrate` takes it unless told otherwise.
 IMU_STUCK_NS = 200 * NS_PER_MS
@@ -91,19 +92,16 @@ def sensor_findings(
 ) -> Iterator[Finding]:
     """What the monitors of `sensors` find in the recording, in order of arrival; each finding once, when it begins."""
     watched = {topics_of[one.name]: one.name for one in system.sensors if one.name in sensors and one.name in topics_of}
-    monitors = {
-        topics_of[one.name]: monitors_of(system, one) for one in system.sensors if topics_of.get(one.name) in watched
+    telling = {
+        topics_of[one.name]: [Telling(monitor) for monitor in monitors_of(system, one)]
+        for one in system.sensors
+        if topics_of.get(one.name) in watched
     }
-    tripped: set[tuple[str, str]] = set()
     for message in recording.messages(list(watched)) if watched else ():
         delivery = _delivery(recording, message)
-        for monitor in monitors[message.topic]:
-            key, reason = (message.topic, monitor.name), monitor.see(delivery)
-            if reason is None:
-                tripped.discard(key)
-            elif key not in tripped:
-                tripped.add(key)
-                what = watched[message.topic]
+        for one in telling[message.topic]:
+            if (reason := one.see(delivery)) is not None:
+                monitor, what = one.monitor, watched[message.topic]
                 yield Finding(delivery.arrival_ns, monitor.name, what, monitor.worst_case_ns, reason)
 
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 
 from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, SensorView
@@ -21,17 +21,34 @@ from safety.plausibility import CommandLimits
 from safety.transitions import TABLE, Row
 
 CYCLE_NS = 10_000_000
-NEEDED = 2
-GRACE, PATIENCE = 2, 2
-POLICY = ArbiterPolicy(
-    primary_age_limit_ns=CYCLE_NS,
-    backup_age_limit_ns=CYCLE_NS,
-    view_age_limit_ns={"side": CYCLE_NS},
-    startup_grace_ns=GRACE * CYCLE_NS,
-    minimal_risk_after_ns=PATIENCE * CYCLE_NS,
-    recovery_commands=NEEDED,
-    limits=CommandLimits(max_rate_m_s3=1e6),
-)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How large the arbiter is that is explored: good commands in a row that make trust; grace and patience in cycles.
+
+    `in_full`: every kind of event on the second path too.
+    """
+
+    needed: int = 2
+    grace: int = 2
+    patience: int = 2
+    in_full: bool = False
+
+    @cached_property
+    def policy(self) -> ArbiterPolicy:
+        return ArbiterPolicy(
+            primary_age_limit_ns=CYCLE_NS,
+            backup_age_limit_ns=CYCLE_NS,
+            view_age_limit_ns={"side": CYCLE_NS},
+            startup_grace_ns=self.grace * CYCLE_NS,
+            minimal_risk_after_ns=self.patience * CYCLE_NS,
+            recovery_commands=self.needed,
+            limits=CommandLimits(max_rate_m_s3=1e6),
+        )
+
+
+SMALL = Scope()
 
 
 class Event(Enum):
@@ -125,44 +142,52 @@ class Step:
     is_seen: bool
     release: bool
 
-    def complaints(self, table: Sequence[Row] = TABLE) -> list[str]:
+    def complaints(self, table: Sequence[Row] = TABLE, scope: Scope = SMALL) -> list[str]:
         """The invariants that this cycle violates under `table`."""
-        _, decision, broken = take(self, table)
+        _, decision, broken = take(self, table, scope)
         return [f"{rule}: {self} -> {decision.state.value} by {decision.selected}" for rule in broken]
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """`states`: how many worlds can be reached. `violated`: complaints. `samples`: steps, one of every kind."""
+    """`states`: how many worlds can be reached, by so many `steps`; `depth`: cycles to the last new one.
+
+    `violated`: complaints. `samples`: steps, one of every kind.
+    """
 
     states: int
+    steps: int
+    depth: int
     violated: list[str]
     samples: list[Step]
 
 
-def explore() -> Exploration:
+def explore(scope: Scope = SMALL) -> Exploration:
     """All worlds that can be reached under the table, and what every step out of each violates.
 
     They begin at a start, and at a start with the latch closed: that is what a clock that steps back leaves.
     """
     starts = (World(), World(ArbiterMemory(state=ArbiterState.MINIMAL_RISK)))
-    seen, todo = {start.key for start in starts}, deque(starts)
+    seen, todo = {start.key for start in starts}, deque((start, 0) for start in starts)
     violated: list[str] = []
     samples: dict[Hashable, Step] = {}
+    steps = depth = 0
     while todo and not violated:
-        world = todo.popleft()
-        for first, second, (is_seen, release) in product(Event, _OF_BACKUP, _SIGHT_AND_RELEASE):
+        world, depth = todo.popleft()
+        events = product(Event, Event if scope.in_full else _OF_BACKUP, _SIGHT_AND_RELEASE)
+        for first, second, (is_seen, release) in events:
             if first is Event.NOTHING and not is_seen:
                 continue  # no command that could carry a view
             step = Step(world, first, second, is_seen, release)
-            after, _, broken = take(step, TABLE)
+            after, _, broken = take(step, TABLE, scope)
+            steps += 1
             if broken:
-                violated += step.complaints()
-            samples.setdefault((world.memory.state, release, _kind(after)), step)
+                violated += step.complaints(scope=scope)
+            samples.setdefault((world.memory.state, release, _kind(after, scope)), step)
             if after.key not in seen:
                 seen.add(after.key)
-                todo.append(after)
-    return Exploration(len(seen), violated, list(samples.values()))
+                todo.append((after, depth + 1))
+    return Exploration(len(seen), steps, depth, violated, list(samples.values()))
 
 
 #: For the second path one kind of bad data stands for the other.
@@ -170,35 +195,36 @@ _OF_BACKUP = tuple(event for event in Event if event is not Event.OLD)
 _SIGHT_AND_RELEASE = ((True, False), (False, False), (True, True))
 
 
-def _kind(after: World) -> Hashable:
+def _kind(after: World, scope: Scope) -> Hashable:
     """What tells steps apart for the table and for the choice of a command."""
     registers = tuple((r.is_usable, r.event is Event.BRAKE, r.is_seen) for r in after.registers)
-    return (*(count >= NEEDED for count in after.good), after.dead, after.ever_trusted, registers)
+    return (*(count >= scope.needed for count in after.good), after.dead, after.ever_trusted, registers)
 
 
-def take(step: Step, table: Sequence[Row]) -> tuple[World, ArbiterDecision, list[str]]:
+def take(step: Step, table: Sequence[Row], scope: Scope = SMALL) -> tuple[World, ArbiterDecision, list[str]]:
     """The world after the step, the decision, and the invariants that it violates."""
     world, first, second = step.world, step.first, step.second
     now_ns = (world.memory.decided_at_ns or 0) + CYCLE_NS
     registers = (world.registers[0].after(first, step.is_seen), world.registers[1].after(second, True))
     inputs = ArbiterInputs(registers[0].given(first, now_ns), registers[1].given(second, now_ns), step.release)
-    memory, decision = arbitrate(world.memory, inputs, now_ns, POLICY, table)
-    good = (_good(world.good[0], registers[0], first), _good(world.good[1], registers[1], second))
-    is_trusted = max(good) >= NEEDED
-    dead = 0 if is_trusted else min(world.dead + 1, GRACE + PATIENCE + 1)
+    memory, decision = arbitrate(world.memory, inputs, now_ns, scope.policy, table)
+    paths = zip(world.good, registers, (first, second), strict=True)
+    good = tuple(_good(before, register, event, scope) for before, register, event in paths)
+    is_trusted = max(good) >= scope.needed
+    dead = 0 if is_trusted else min(world.dead + 1, scope.grace + scope.patience + 1)
     after = World(memory, registers, good, dead, world.ever_trusted or is_trusted)
-    return after, decision, _complaints(world, after, decision, step.release)
+    return after, decision, _complaints(world, after, decision, step.release, scope)
 
 
-def _good(before: int, register: Register, event: Event) -> int:
+def _good(before: int, register: Register, event: Event, scope: Scope) -> int:
     if not register.is_usable or event is Event.OUT_OF_SEQUENCE:
         return 0
-    return before if event is Event.NOTHING else min(before + 1, NEEDED)
+    return before if event is Event.NOTHING else min(before + 1, scope.needed)
 
 
-def _expected(before: ArbiterState, after: World, release: bool) -> ArbiterState:
+def _expected(before: ArbiterState, after: World, release: bool, scope: Scope) -> ArbiterState:
     """The state by the words of the concept, from what was sent and never from the arbiter's own memory."""
-    primary, backup = (count >= NEEDED for count in after.good)
+    primary, backup = (count >= scope.needed for count in after.good)
     if before is ArbiterState.MINIMAL_RISK:
         if not (release and (primary or backup)):
             return before
@@ -207,24 +233,32 @@ def _expected(before: ArbiterState, after: World, release: bool) -> ArbiterState
         return ArbiterState.NOMINAL if after.registers[0].is_seen else ArbiterState.DEGRADED
     if backup:
         return ArbiterState.BACKUP
-    waited = after.dead if after.ever_trusted else after.dead - GRACE - 1
+    waited = _waited(after, scope)
     if waited < 0:
         return ArbiterState.STARTING
-    return ArbiterState.MINIMAL_RISK if waited >= PATIENCE else ArbiterState.DEGRADED
+    return ArbiterState.MINIMAL_RISK if waited >= scope.patience else ArbiterState.DEGRADED
 
 
-def _complaints(world: World, after: World, decision: ArbiterDecision, release: bool) -> list[str]:
+def _waited(after: World, scope: Scope) -> int:
+    """For how many cycles no path has been trusted, counted from the end of the grace at first."""
+    return after.dead if after.ever_trusted else after.dead - scope.grace - 1
+
+
+def _complaints(world: World, after: World, decision: ArbiterDecision, release: bool, scope: Scope) -> list[str]:
     """The invariants that this cycle violates."""
     command, state = decision.command, decision.state
-    trusted = {"primary": after.good[0] >= NEEDED, "backup": after.good[1] >= NEEDED}
+    trusted = {"primary": after.good[0] >= scope.needed, "backup": after.good[1] >= scope.needed}
     usable = dict(zip(("primary", "backup"), (register.is_usable for register in after.registers), strict=True))
     braking = any(register.is_usable and register.event is Event.BRAKE for register in after.registers)
     selected = decision.selected
-    latched = world.memory.state is ArbiterState.MINIMAL_RISK and state is ArbiterState.MINIMAL_RISK
+    was_latched, is_latched = (one is ArbiterState.MINIMAL_RISK for one in (world.memory.state, state))
+    latched = was_latched and is_latched
     driver = next((name for name in ("primary", "backup") if trusted[name]), None)
     rules = (
         ("a valid command in every cycle", command.valid and -10.0 <= command.acceleration_m_s2 <= 4.0),
-        ("the state follows from what was sent", state is _expected(world.memory.state, after, release)),
+        ("the state follows from what was sent", state is _expected(world.memory.state, after, release, scope)),
+        ("MINIMAL_RISK is left only by a release", is_latched or release or not was_latched),
+        ("both paths dead lead to MINIMAL_RISK in time", is_latched or _waited(after, scope) < scope.patience),
         ("stale, damaged or impossible input is never selected", usable.get(selected, True)),
         ("no path drives before enough good commands", trusted.get(selected, True) or command.emergency),
         ("the first trusted path drives", driver is None or latched or selected == driver or command.emergency),
