@@ -47,6 +47,18 @@ def _lead(summary: Mapping[str, Any]) -> list[str]:
             f"their instant; {late} later than {time_with_unit(feed['late_above_ns'])}."
         )
     if loss:
-        lost, period = time_with_unit(loss["lost_ns"]), time_with_unit(loss["period_ns"])
-        found.append(f"The bounds allow for {lost} in every {period} that the kernel may take: {loss['why']}.")
+        found.append(_of_supply(loss))
     return found
+
+
+def _of_supply(loss: Mapping[str, Any]) -> str:
+    """Summaries of earlier versions count the loss on every processor."""
+    lost, period = time_with_unit(loss["lost_ns"]), time_with_unit(loss["period_ns"])
+    if loss.get("counted", True):
+        on = f" on {', '.join(loss['counted'])}" if loss.get("counted") else ""
+        return f"The bounds allow for {lost} in every {period} that the kernel may take{on}: {loss['why']}."
+    spare = time_with_unit(min(loss["spare_ns"].values()))
+    return (
+        f"The kernel sees to it that others have {lost} in every {period} ({loss['why']}). Tasks leave them {spare} at "
+        "least, so it takes nothing, and the bounds count nothing for it."
+    )

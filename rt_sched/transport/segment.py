@@ -12,6 +12,7 @@ import mmap
 import os
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Self
 
 import numpy as np
@@ -28,6 +29,9 @@ from rt_sched.transport.placement import Place, Placement, bell_name, place, rea
 from rt_sched.transport.ring_reader import RingReader
 from rt_sched.transport.ring_writer import RingWriter
 from rt_sched.transport.status import ChannelStatus, channel_status
+
+#: Advice that maps pages at once, which MAP_POPULATE does not where memory is locked as it is used (mlockall(2)).
+_POPULATE_READ, _POPULATE_WRITE = 22, 23
 
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
@@ -182,6 +186,8 @@ class Segment:
                 prot=mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0),
                 offset=at.payload,
             )
+            with suppress(OSError):  # Linux before 5.14, where the first use of each slot takes longer
+                self._payloads[key].madvise(_POPULATE_WRITE if writable else _POPULATE_READ)
         return np.frombuffer(self._payloads[key], np.uint8)
 
     def _ending(self, lock: int) -> Callable[[RingWriter | RingReader], None]:

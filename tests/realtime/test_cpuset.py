@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 from host_children import running, without_privileges
@@ -13,10 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rt_sched.runtime.host import cpuset_groups
+from rt_sched.runtime.host.affinity import pin
 from rt_sched.runtime.host.cgroups import Hierarchy, group_of, hierarchies
 from rt_sched.runtime.host.child import in_child
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset, remove_leftovers
 from rt_sched.runtime.host.refusal import Refused
+from rt_sched.runtime.host.scheduling import Scheduling, SchedulingClass, scheduling_of, set_scheduling
+from rt_sched.units import NS_PER_MS
 
 #: Looked up before there is any: in version 2 a cpuset takes its cores from everybody else.
 CORE = max(os.sched_getaffinity(0))
@@ -142,9 +146,26 @@ def test_cores_that_are_not_there(tree, cores):
         ExclusiveCpuset(cores)
 
 
-def test_all_cores_are_too_many(tree):
-    with pytest.raises(Refused, match="leaves at least one to everything else"):
-        ExclusiveCpuset(cpuset_groups.cores_of(tree.mount))
+def test_each_of_all_cores_may_be_a_domain_where_the_version_allows_it(tree):
+    """And then every process outside of them goes on, on the core on which it is, or on one that it asks for."""
+    cores = cpuset_groups.cores_of(tree.mount)
+    if not cpuset_groups.may_take_all(tree):
+        with pytest.raises(Refused, match="one core has to be left"):
+            ExclusiveCpuset(cores)
+        return
+
+    def work(core):
+        sets[core].admit(os.getpid())
+        set_scheduling(Scheduling.deadline(NS_PER_MS, 5 * NS_PER_MS, 5 * NS_PER_MS))
+        return os.sched_getaffinity(0), scheduling_of().scheduling_class
+
+    with ExitStack() as stack:
+        sets = {core: stack.enter_context(ExclusiveCpuset({core})) for core in sorted(cores)}
+        for core in cores:
+            assert in_child(lambda core=core: work(core)) == ({core}, SchedulingClass.DEADLINE)
+        assert os.sched_getaffinity(0) == cores
+        for core in cores:
+            assert in_child(lambda core=core: pin({core}) or os.sched_getaffinity(0)) == {core}
 
 
 @pytest.fixture
@@ -242,7 +263,7 @@ def test_the_cores_that_are_left_stay_balanced_whoever_leaves_first(four_cores, 
     sets.append(ExclusiveCpuset({1}, tree=four_cores))
     assert balanced(four_cores) == (False, {0, 2})
     with pytest.raises(Refused, match="0,2 that are free"):
-        ExclusiveCpuset({0, 2}, tree=four_cores)
+        ExclusiveCpuset({0, 2, 4}, tree=four_cores)
     assert balanced(four_cores) == (False, {0, 2})
     first, second = (sets[place] for place in order)
     first.close()
@@ -252,11 +273,27 @@ def test_the_cores_that_are_left_stay_balanced_whoever_leaves_first(four_cores, 
     assert [path.name for path in four_cores.mount.iterdir() if path.is_dir()] == []
 
 
+def test_nothing_is_left_to_balance_where_every_core_has_an_owner(four_cores):
+    sets = [ExclusiveCpuset({core}, tree=four_cores) for core in range(4)]
+    assert balanced(four_cores) == (False, set())
+    for one in sets:
+        one.close()
+    assert balanced(four_cores) == (True, set())
+
+
 def test_a_root_that_did_not_balance_is_left_so(four_cores):
     (four_cores.mount / "cpuset.sched_load_balance").write_text("0\n")
     with ExclusiveCpuset({2}, tree=four_cores):
         assert balanced(four_cores) == (False, {0, 1, 3})
     assert balanced(four_cores) == (False, set())
+
+
+def test_the_last_core_of_version_2_is_left_to_the_root_group(tmp_path):
+    tree = Hierarchy(2, tmp_path, "/", True)
+    (tmp_path / "cpuset.cpus.effective").write_text("0-3\n")
+    with pytest.raises(Refused, match=r"version 2 .* one core has to be left"):
+        ExclusiveCpuset({0, 1, 2, 3}, tree=tree)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
 
 
 def test_a_partition_that_the_kernel_finds_invalid_is_refused_and_undone(tmp_path, monkeypatch):

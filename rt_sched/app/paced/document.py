@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rt_sched.app.paced.host_supply import SupplyLoss
+from rt_sched.app.paced.host_supply import HostShare
 from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier, TierReport
@@ -27,7 +27,7 @@ def paced_document(
     outcome: PacedOutcome,
     trace: Trace,
     tiers: Sequence[TierReport],
-    loss: SupplyLoss | None,
+    share: HostShare,
     summary: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Keys of the summary that replace those of a run in lockstep, or are added to them."""
@@ -73,7 +73,9 @@ def paced_document(
         ],
         "feed": feed,
         "pauses": [asdict(pause) for pause in outcome.pauses],
-        "supply_loss": None if loss is None else asdict(loss),
+        "supply_loss": None
+        if share.loss is None
+        else {**asdict(share.loss), "spare_ns": share.spare_ns, "counted": list(share.counted)},
         "start_lateness": _lateness(trace),
         "notes": notes,
     }

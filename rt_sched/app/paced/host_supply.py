@@ -1,106 +1,106 @@
-"""What a host may take from real-time classes, as a part of the system that is analysed beside a paced run.
+"""What a host takes from the tasks of a paced run, as parts of the system that is analysed beside it.
 
-Since Linux 6.12 a server of the fair class may run before SCHED_FIFO, 50 ms of every second unless set otherwise; older
-kernels throttle real-time classes instead, by default to 950 ms of every second. To the analysis it is one more task of
-each processor, more urgent than all others.
+Two things are more tasks of a processor to the analysis: the process that publishes samples, and, where tasks leave
+ordinary processes too little, what the kernel then lends these (`rt_sched.runtime.host.supply`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import platform
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.methods import METHODS, Method
+from rt_sched.analysis.methods.reservations import reservation_method
+from rt_sched.analysis.system.engine import mode_bounds
+from rt_sched.analysis.system.spare_time import spare_times_ns
 from rt_sched.model import ExecutionTime, Placement, Plan, Sporadic, System, Task
+from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
-from rt_sched.units import NS_PER_MS, NS_PER_S
-
-_FAIR_SERVER_SINCE = (6, 12)
-_SERVERS = Path("/sys/kernel/debug/sched/fair_server")
-_SYSCTL = Path("/proc/sys/kernel")
+from rt_sched.runtime.paced.publisher import Publisher
+from rt_sched.runtime.paced.reservations import task_reservations
 
 
 @dataclass(frozen=True, slots=True)
-class SupplyLoss:
-    """At most `lost_ns` in every `period_ns` go to others; `why` in words."""
+class HostShare:
+    """`system`, `plan`: with what the host takes; `methods`: of the tier. `loss`: what the kernel may take, or None.
 
-    lost_ns: int
-    period_ns: int
-    why: str
-
-
-def supply_loss(tier: Tier) -> SupplyLoss | None:
-    """What this host may take from the tier's classes; None where nothing is taken, or nothing can be promised.
-
-    SCHED_DEADLINE runs before the fair server's default, in a cpuset of its own.
+    `spare_ns`: by processor, what tasks leave in each of its periods at least, None where there is no bound; `counted`:
+    the processors on which the loss counts, as they leave less. `why_no_bounds`: where the tier has none then.
     """
-    if tier is not Tier.FIFO:
-        return None
-    if _kernel_version() >= _FAIR_SERVER_SINCE:
-        return _fair_server()
-    runtime_us, period_us = (_number(_SYSCTL / f"sched_rt_{part}_us") for part in ("runtime", "period"))
-    if runtime_us is None or period_us is None or runtime_us < 0 or runtime_us >= period_us:
-        return None
-    lost_us = period_us - runtime_us
-    return SupplyLoss(lost_us * 1000, period_us * 1000, "throttling of real-time classes (sched_rt_runtime_us)")
+
+    system: System
+    plan: Plan
+    methods: Sequence[Method]
+    loss: SupplyLoss | None
+    spare_ns: dict[str, int | None]
+    counted: tuple[str, ...]
+    why_no_bounds: str | None = None
 
 
-def _fair_server() -> SupplyLoss | None:
-    found = [(_number(folder / "runtime"), _number(folder / "period")) for folder in sorted(_folders(_SERVERS))]
-    known = [(runtime, period) for runtime, period in found if runtime is not None and period]
-    if not known:
-        return SupplyLoss(50 * NS_PER_MS, NS_PER_S, "the fair server with its usual share, which cannot be read here")
-    runtime_ns, period_ns = max(known, key=lambda one: one[0] / one[1])
-    return SupplyLoss(runtime_ns, period_ns, "the fair server") if runtime_ns else None
+def host_share(system: System, plan: Plan, tier: Tier, publisher: Publisher, loss: SupplyLoss | None) -> HostShare:
+    """What is analysed beside a run of a tier.
+
+    The kernel lends a core to ordinary processes only when these have had less than their part of a period. As long as
+    it never has, all bounds hold that count nothing for it; and as long as these hold, tasks leave at least
+    `spare_times_ns`. So where that is the part or more, it never does, by induction over time.
+    """
+    if tier is Tier.USER:
+        return HostShare(system, plan, METHODS, None, {}, ())
+    system, plan = with_publisher(system, plan, publisher)
+    methods = (reservation_method(task_reservations(system, plan)),) if tier is Tier.DEADLINE else METHODS
+    if loss is None:
+        return HostShare(system, plan, methods, None, {}, ())
+    mode = mode_loads(system, plan)[0]
+    spare_ns = spare_times_ns(mode, mode_bounds(mode, methods), loss.period_ns)
+    counted = tuple(name for name, left_ns in spare_ns.items() if left_ns is None or left_ns < loss.lost_ns)
+    if counted and tier is Tier.DEADLINE:
+        why = f"reservations on {', '.join(counted)} may leave others less than what the kernel then takes: {loss.why}"
+        return HostShare(system, plan, methods, loss, spare_ns, counted, why)
+    for name in counted:
+        system, plan = with_supply_loss(system, plan, loss, name)
+    return HostShare(system, plan, methods, loss, spare_ns, counted)
 
 
-def with_supply_loss(system: System, plan: Plan, loss: SupplyLoss) -> tuple[System, Plan]:
-    """System and plan with the loss as a task of each processor, after all others."""
-    tasks, placements = [*system.tasks], [*plan.placements]
-    for index, processor in enumerate(plan.processors):
-        name = f"{processor.name} lent to others"
-        tasks.append(
-            Task(
-                name=name,
-                stage="",
-                parameters=(),
-                pe=(processor.device, processor.pe),
-                activation=Sporadic(loss.period_ns),
-                inputs=(),
-                execution=ExecutionTime(1, loss.lost_ns, (), loss.why),
-                deadline_ns=loss.period_ns,
-                separation_ns=loss.period_ns,
-                core=processor.core,
-            )
-        )
-        placements.append(Placement(name, index, _above_all(plan.placements, index)))
+def with_publisher(system: System, plan: Plan, publisher: Publisher) -> tuple[System, Plan]:
+    """System and plan with the publisher as a task of its processor, after all others and more urgent than they."""
+    mine = publisher.reservation
+    return _with_task(
+        system, plan, publisher.processor, "samples published", mine.runtime_ns, mine.deadline_ns, mine.period_ns
+    )
+
+
+def with_supply_loss(system: System, plan: Plan, loss: SupplyLoss, processor: str) -> tuple[System, Plan]:
+    """System and plan with the loss as a task of that processor, after all others and more urgent than they."""
+    index = next(index for index, one in enumerate(plan.processors) if one.name == processor)
+    return _with_task(
+        system, plan, index, f"{processor} lent to others", loss.lost_ns, loss.period_ns, loss.period_ns, loss.why
+    )
+
+
+def _with_task(
+    system: System, plan: Plan, index: int, name: str, takes_ns: int, deadline_ns: int, apart_ns: int, why: str = ""
+) -> tuple[System, Plan]:
+    processor = plan.processors[index]
+    task = Task(
+        name=name,
+        stage="",
+        parameters=(),
+        pe=(processor.device, processor.pe),
+        activation=Sporadic(apart_ns),
+        inputs=(),
+        execution=ExecutionTime(1, takes_ns, (), why or "to publish samples"),
+        deadline_ns=deadline_ns,
+        separation_ns=apart_ns,
+        core=processor.core,
+    )
+    placement = Placement(name, index, _above_all(plan.placements, index))
     return (
-        dataclasses.replace(system, tasks=tuple(tasks)),
-        dataclasses.replace(plan, placements=tuple(placements)),
+        dataclasses.replace(system, tasks=(*system.tasks, task)),
+        dataclasses.replace(plan, placements=(*plan.placements, placement)),
     )
 
 
 def _above_all(placements: Sequence[Placement], processor: int) -> int:
     return min((one.level for one in placements if one.processor == processor), default=0) - 1
-
-
-def _kernel_version() -> tuple[int, int]:
-    found = re.match(r"(\d+)\.(\d+)", platform.release())
-    return (int(found[1]), int(found[2])) if found else (0, 0)
-
-
-def _folders(root: Path) -> list[Path]:
-    try:
-        return [entry for entry in root.iterdir() if entry.is_dir()]
-    except OSError:
-        return []
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None

@@ -20,7 +20,7 @@ from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
 from rt_sched.app.paced.document import paced_document
-from rt_sched.app.paced.host_supply import supply_loss, with_supply_loss
+from rt_sched.app.paced.host_supply import host_share
 from rt_sched.app.paced.tiers import check_plan_of_tier, chosen_tier, policy_of_tier, system_of_tier
 from rt_sched.app.replay.job import Progress, ReplayResult
 from rt_sched.app.replay.watch import ReplayWatch
@@ -39,10 +39,12 @@ from rt_sched.ports import JobContext, Recording, Stage
 from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.runtime.detection import detect
 from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.host.supply import supply_loss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedRun, host_cores
 from rt_sched.runtime.paced.feeder import Playback, decode_ahead
 from rt_sched.runtime.paced.gather import Course, trace_of
+from rt_sched.runtime.paced.publisher import publisher_of
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.rehearsal import Rehearsal, rehearse
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, samples_read
@@ -166,12 +168,12 @@ def run_paced(
         _see_all(system, trace, outcome, watch, recorder)
         recorded = mapping.sensor_to_topic.keys()
         chains = judged_chains(system, plan, trace, (), recorded, watch.refused_rows, ())
-        loss = supply_loss(tier)
-        analysed, planned = (system, plan) if loss is None else with_supply_loss(system, plan, loss)
-        beside = dataclasses.replace(trace, task_names=tuple(task.name for task in analysed.tasks))
-        bounds = run_bounds(analysed, planned, beside, chains, watch.refused_rows)
-        if tier is Tier.USER:
-            bounds = without_bounds(bounds, "the user tier has no bounds")
+        share = host_share(system, plan, tier, publisher_of(system, plan, rehearsal.bytes_of), supply_loss())
+        beside = dataclasses.replace(trace, task_names=tuple(task.name for task in share.system.tasks))
+        bounds = run_bounds(share.system, share.plan, beside, chains, watch.refused_rows, methods=share.methods)
+        why_none = "the user tier has no bounds" if tier is Tier.USER else share.why_no_bounds
+        if why_none is not None:
+            bounds = without_bounds(bounds, why_none)
         summary = make_summary(
             system=as_placed(system, plan),
             plan=plan,
@@ -188,7 +190,7 @@ def run_paced(
             detection=detect(system, plan, timeline.samples, (), recorded, horizon_ns),
             takeovers=(),
         )
-        summary |= paced_document(order, outcome, trace, tiers, loss, summary)
+        summary |= paced_document(order, outcome, trace, tiers, share, summary)
         if plan_note is not None:
             summary["notes"] = [*summary["notes"], plan_note]
         manifest = make_manifest(

@@ -16,6 +16,7 @@ from rt_sched.model import System
 from rt_sched.ports import Stage
 from rt_sched.runtime.host.affinity import allowed_cores, pinned
 from rt_sched.runtime.host.child import fork, in_child
+from rt_sched.runtime.host.memory import keep_freed_memory, stop_collecting
 from rt_sched.runtime.paced.practice import practise_all
 from rt_sched.runtime.paced.rehearsal import Example
 from rt_sched.trace.setup import Setup
@@ -23,6 +24,8 @@ from rt_sched.trace.setup import Setup
 _LIMIT_S = 600.0
 #: Jobs that are done before any is measured, by a stage that is then forgotten: workers of paced runs do so too.
 _WARM_UP = 3
+#: More than the caches of a core that jobs find warm when one follows at once on another.
+_CACHED_BYTES = 1 << 23
 #: What keeps another core and the memory busy: more than the last cache of any host.
 _BURNT_BYTES = 1 << 28
 
@@ -47,6 +50,9 @@ def measure(
 ) -> list[Measured]:
     """Every task with jobs, one after the other, each in a process of its own on the lowest core of this one.
 
+    As in a paced run, the garbage collector is off, and each job finds the core's own caches full of other things, as
+    after a pause in which others have run.
+
     `make_stage`: a started stage of a task, by its index. Raises what stages raise.
     """
     core = min(allowed_cores())
@@ -59,12 +65,15 @@ def measure(
         progress(task.name)
 
         def run(index: int = index, examples: Sequence[Example] = examples) -> list[int]:
-            def jobs_of(some: Sequence[Example]) -> list[int]:
+            def jobs_of(some: Sequence[Example], before_each: Callable[[], None] | None = None) -> list[int]:
                 edges = tuple(edge for edge in setup.edges if edge.target == index)
-                return practise_all(system.tasks[index], setup.tasks[index], edges, make_stage(index), some)
+                stage = make_stage(index)
+                return practise_all(system.tasks[index], setup.tasks[index], edges, stage, some, before_each)
 
+            keep_freed_memory()
             jobs_of(examples[:_WARM_UP])
-            return jobs_of(examples)
+            stop_collecting()
+            return jobs_of(examples, _EmptyCaches())
 
         with pinned([core]):
             alone = np.array(in_child(run, _LIMIT_S), np.int64)
@@ -74,6 +83,16 @@ def measure(
                     contended = np.array(in_child(run, _LIMIT_S), np.int64)
         found.append(Measured(task.name, alone, contended))
     return found
+
+
+class _EmptyCaches:
+    """Fills the caches of the core with something else."""
+
+    def __init__(self) -> None:
+        self._memory = np.zeros(_CACHED_BYTES // 8, np.int64)
+
+    def __call__(self) -> None:
+        self._memory += 1
 
 
 @contextmanager

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rt_sched.analysis.measured.deviation import Deviation
     from rt_sched.analysis.measured.monitors import Monitor
     from rt_sched.analysis.measured.observed import Exceeded
+    from rt_sched.analysis.methods import Method
     from rt_sched.analysis.result import DisparityResult
 
 #: Assumptions whose breach already makes a run incomplete, in words of its own.
@@ -60,11 +61,12 @@ def run_bounds(
     chains: Sequence[JudgedChain],
     silent: Sequence[int],
     takeovers: Sequence[TakeoverRun] = (),
+    methods: Sequence[Method] | None = None,
 ) -> RunBounds:
     """Bounds of the mode in which the run began, and the trace beside them; after a change of mode, its jobs beside the
     bounds of the change and of the mode after it.
 
-    `silent`: rows of completed jobs that published nothing. `takeovers`: those of the run.
+    `silent`: rows of completed jobs that published nothing. `takeovers`: those of the run. `methods`: None for all.
     """
     from rt_sched.analysis.analyze import analyze_mode
     from rt_sched.analysis.loads.resolve import mode_loads
@@ -77,11 +79,12 @@ def run_bounds(
         exceeded_responses,
     )
     from rt_sched.analysis.measured.spans import spans_of
+    from rt_sched.analysis.methods import METHODS
     from rt_sched.app.analyze.rows import terms_rows
 
     loads = mode_loads(system, plan)
     load = loads[0]
-    mode = analyze_mode(load, search_witnesses=False)
+    mode = analyze_mode(load, METHODS if methods is None else methods, search_witnesses=False)
     until_ns = bounds_end_ns(trace)
     spans = spans_of(trace, loads)
     later = [after_change(trace, span, loads, silent) for span in spans[1:]]

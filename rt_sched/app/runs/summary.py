@@ -89,7 +89,7 @@ def make_summary(
             dropped_outputs=int(np.count_nonzero((trace.drops.message >= 0) & (trace.drops.time_ns < until_ns))),
         ),
         arbiter_states=arbiter["state_time_ns"],
-        after_recording_ns=trace.horizon_ns - timeline.last_arrival_ns,
+        after_recording_ns=max(0, trace.horizon_ns - timeline.last_arrival_ns),
     )
     return {
         "schema": SUMMARY_SCHEMA,

@@ -75,9 +75,12 @@ def make(tree: Hierarchy, cores: frozenset[int]) -> Path:
     made_before = owned_groups(tree)
     # In version 2 the root has only what partitions have left to it, in version 1 it has all.
     free = cores_of(tree.mount).difference(*(group.cores for group in made_before))
-    if not cores or not cores < free:
-        told = f"cores {_text(cores) or 'none'} of {_text(free)} that are free"
-        raise Refused(WHAT, f"{told}: it takes at least one, and leaves at least one to everything else")
+    told = f"cores {_text(cores) or 'none'} of {_text(free)} that are free"
+    if not cores or not cores <= free:
+        raise Refused(WHAT, f"{told}: it takes at least one, and only such")
+    if cores == free and not may_take_all(tree):
+        lacking = "in version 2 of control groups processes of the root group cannot run on the cores of a partition"
+        raise Refused(WHAT, f"{told}: {lacking}, so one core has to be left to them", "deploy to fewer cores")
     own = f"rt-sched-{os.getpid()}-{start_ticks(os.getpid())}"
     used = {group.path.name for group in made_before}
     path = tree.mount / next(name for number in count() if (name := f"{own}-{number}") not in used)
@@ -92,6 +95,15 @@ def make(tree: Hierarchy, cores: frozenset[int]) -> Path:
         remove(tree, path)
         raise
     return path
+
+
+def may_take_all(tree: Hierarchy) -> bool:
+    """Whether every core may have a domain of its own, with everything else on these as well.
+
+    In version 1 a process in the root group may run on all cores, whatever groups below it own; but while no group
+    balances these, it stays on the core on which it is until it asks for another.
+    """
+    return tree.version == 1
 
 
 def remove(tree: Hierarchy, path: Path) -> None:
@@ -185,7 +197,7 @@ def _share_out(tree: Hierarchy, left: frozenset[int]) -> None:
         rest.mkdir()
     if tree.version == 1:
         _copy_memory_nodes(tree, rest)
-        _write(rest / "cpuset.cpus", _text(left))
+        _write(rest / "cpuset.cpus", _text(left) or "\n")  # nothing at all would not be written
     if rest.name == _REST_UNDO:
         _change_root(tree)
 

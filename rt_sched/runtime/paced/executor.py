@@ -22,6 +22,7 @@ from rt_sched.runtime.host.cpuset import ExclusiveCpuset
 from rt_sched.runtime.host.cpuset_groups import processes
 from rt_sched.runtime.host.observed import ObservedProcess, observe
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
+from rt_sched.runtime.host.supply import deadline_share
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
 from rt_sched.runtime.paced.clock import PacedClock, Pause
@@ -32,9 +33,11 @@ from rt_sched.runtime.paced.journal import Journal
 from rt_sched.runtime.paced.lane import Lane
 from rt_sched.runtime.paced.line import ReadyLine, line_channels
 from rt_sched.runtime.paced.process import Employment, ends_jobs
+from rt_sched.runtime.paced.publisher import publisher_of
 from rt_sched.runtime.paced.ranking import Ranking
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.rehearsal import Rehearsal
+from rt_sched.runtime.paced.reservations import as_scheduling, check_room, task_reservations
 from rt_sched.runtime.paced.roster import Roster, State, WorkerLoss
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.paced.spool import Spool
@@ -116,7 +119,8 @@ class PacedRun:
         refuse(order.setup)
         self._order = order
         self._cores = host_cores(order.system, order.plan)
-        self._seats = seats(order.setup, order.tier)
+        self._publisher = publisher_of(order.system, order.plan, order.rehearsal.bytes_of)
+        self._seats = seats(order.setup, order.tier, self._reserved())
         self._cpusets: dict[int, ExclusiveCpuset] = {}  # one for each core: SCHED_DEADLINE has no pinning inside
         self.clock = PacedClock(order.rate)
         self._roster = Roster(len(order.setup.tasks))
@@ -141,7 +145,6 @@ class PacedRun:
         """Everything from the first fork to the last exit. Raises what a stage could not do at its start."""
         with ExitStack() as stack:
             if self._order.tier is Tier.DEADLINE:
-                check_cores_left(self._cores)
                 for core in sorted(set(self._cores)):
                     self._cpusets[core] = stack.enter_context(ExclusiveCpuset({core}, patience_ns=_LEAD_NS))
             pids = stack.enter_context(self._forked())
@@ -176,8 +179,9 @@ class PacedRun:
         real_time = self._order.tier is not Tier.USER
         try:
             for device, charges in self._charges().items():
-                # Cores of exclusive cpusets are the workers' alone.
-                cores = sorted({charge.employment.core for charge in charges} - self._cpusets.keys())
+                cores = sorted({charge.employment.core for charge in charges})
+                if allowed_cores() - self._cpusets.keys():  # elsewhere than the reservations, where that is possible
+                    cores = sorted(set(cores) - self._cpusets.keys())
                 supervisor = Supervisor(charges, cores, real_time=real_time)
                 pids[fork(supervisor.run)] = f"the supervisor of {device}"
             pids[fork(self._decode)] = "the process that decodes"
@@ -200,6 +204,21 @@ class PacedRun:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._order.decode(self._playback)
 
+    def _reserved(self) -> dict[int, Scheduling]:
+        """In the tier `deadline`, by the index of the task. Raises DeploymentError where a core has too little room."""
+        order = self._order
+        if order.tier is not Tier.DEADLINE:
+            return {}
+        reservations = task_reservations(order.system, order.plan)
+        extra = {self._cores[self._publisher.processor]: self._publisher.reservation}
+        check_room(order.system, order.plan, reservations, self._cores, extra, deadline_share())
+        return {index: as_scheduling(one, order.rate) for index, one in reservations.items()}
+
+    def _publisher_scheduling(self) -> Scheduling:
+        if self._order.tier is Tier.DEADLINE:
+            return as_scheduling(self._publisher.reservation, self._order.rate)
+        return Scheduling.fifo(FEEDER_PRIORITY)
+
     def _publish(self) -> None:
         name_process("rt-publish")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -211,7 +230,8 @@ class PacedRun:
             if line is not None:
                 line.open()
         if self._order.tier is not Tier.USER:  # before the begin: on a busy host it would take too long after it
-            set_scheduling(Scheduling.fifo(FEEDER_PRIORITY))
+            self._go_to(self._cores[self._publisher.processor])
+            set_scheduling(self._publisher_scheduling())
         if not self.clock.wait_until_begun():
             return
         name_process("rt-publishing")
@@ -266,6 +286,9 @@ class PacedRun:
 
     def _end(self, pids: dict[int, str]) -> None:
         self.clock.end()
+        for row in self._order.setup.tasks:
+            if not row.timed:  # whoever waits for a message looks then whether the run has ended
+                self._segment.bell(row.name).ring()
         until = time.monotonic() + _END_LIMIT_S
         for pid in list(pids):
             while time.monotonic() < until:
@@ -380,16 +403,6 @@ def host_cores(system: System, plan: Plan) -> list[int]:
         there = ", ".join(map(str, sorted(allowed_cores())))
         raise DeploymentError(f"this host has no core {', '.join(map(str, strange))} for this process; it has {there}")
     return cores
-
-
-def check_cores_left(cores: Sequence[int]) -> None:
-    """Raises DeploymentError where exclusive cpusets of these cores would leave none to everything else."""
-    if not set(cores) < allowed_cores():
-        told = ", ".join(map(str, sorted(set(cores))))
-        raise DeploymentError(
-            f"the tier deadline keeps cores {told} for the tasks alone and needs one more for everything else; "
-            "deploy to fewer cores, or take --tier fifo"
-        )
 
 
 def _kill(pid: int) -> None:

@@ -25,9 +25,15 @@ def practise(task: Task, row: TaskRow, edges: tuple[EdgeRow, ...], stage: Stage,
 
 
 def practise_all(
-    task: Task, row: TaskRow, edges: tuple[EdgeRow, ...], stage: Stage, examples: Sequence[Example]
+    task: Task,
+    row: TaskRow,
+    edges: tuple[EdgeRow, ...],
+    stage: Stage,
+    examples: Sequence[Example],
+    before_each: Callable[[], None] | None = None,
 ) -> list[int]:
-    """Does the jobs of `examples`, one after the other; the CPU time of each in ns."""
+    """Does the jobs of `examples`, one after the other, each after a call of `before_each`; the CPU time of each in ns,
+    without that of the call."""
     desks = [_Desk() for _ in edges]
     clock, spool, journal = PacedClock(), Spool(), Journal(len(edges), len(examples))
     post = Post(
@@ -51,6 +57,8 @@ def practise_all(
             for slot, edge in enumerate(edges)
             if edge.role is not Role.READ and (letter := desks[slot].take()) is not None
         }
+        if before_each is not None:
+            before_each()
         worker.do(Arrival(example.job.arrival_ns, bound))
     spool.close()
     return [int(executed_ns) for executed_ns in journal.read()["executed_ns"]]

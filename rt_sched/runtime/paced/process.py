@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +12,7 @@ from rt_sched.model import Task
 from rt_sched.ports import Stage
 from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.cpu_time import CpuTimer, thread_clock
-from rt_sched.runtime.host.memory import lock_memory
+from rt_sched.runtime.host.memory import keep_freed_memory, lock_memory, stop_collecting
 from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
@@ -64,10 +63,9 @@ def work(job: Employment, *, is_spare: bool) -> None:
         name_process(job.task.name)
         job.go_to_core()
         set_timer_slack_ns(1)
+        keep_freed_memory()
         stage = _warmed(job)
-        gc.collect()
-        gc.freeze()
-        gc.disable()
+        stop_collecting()
         with suppress(Refused):  # the launcher says so once for all workers
             lock_memory(as_used=True)
         calls = job.roster.calls_answered(mine)  # before it can be called

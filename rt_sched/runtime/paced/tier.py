@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.tiers import HIGHEST_PRIORITY, Tier
-from rt_sched.trace.setup import Policy, ProcessorRow, Setup, TaskRow
+from rt_sched.trace.setup import Policy, ProcessorRow, Setup
 
 #: Priorities of SCHED_FIFO: supervisors above all, the clockwork of sensors next, tasks below, one for each level.
 SUPERVISOR_PRIORITY = HIGHEST_PRIORITY
@@ -28,10 +28,13 @@ class Seat:
     ranked: bool = False
 
 
-def seats(setup: Setup, tier: Tier) -> tuple[Seat, ...]:
-    """The seat of every task, in their order."""
+def seats(setup: Setup, tier: Tier, reservations: Mapping[int, Scheduling]) -> tuple[Seat, ...]:
+    """The seat of every task, in their order. `reservations`: by task, for the tier `deadline`."""
     levels = _priorities(setup)
-    return tuple(_seat(setup, task, tier, levels[index]) for index, task in enumerate(setup.tasks))
+    return tuple(
+        _seat(setup.processors[task.processor], tier, levels[index], reservations.get(index))
+        for index, task in enumerate(setup.tasks)
+    )
 
 
 def lane_key(policy: Policy, level: int, deadline_ns: int, release_ns: int) -> int:
@@ -41,25 +44,16 @@ def lane_key(policy: Policy, level: int, deadline_ns: int, release_ns: int) -> i
     return release_ns if policy is Policy.FIFO else level
 
 
-def _seat(setup: Setup, task: TaskRow, tier: Tier, priority: int) -> Seat:
-    row = setup.processors[task.processor]
+def _seat(row: ProcessorRow, tier: Tier, priority: int, reservation: Scheduling | None) -> Seat:
     if tier is Tier.USER:
         return Seat(Scheduling.other(), lane=True)
-    if tier is Tier.DEADLINE:
-        return Seat(_reservation(task), lane=not _preempts(row))
+    if reservation is not None:
+        return Seat(reservation, lane=not _preempts(row))
     return Seat(Scheduling.fifo(priority), lane=not _preempts(row), ranked=row.policy is Policy.EDF and _preempts(row))
 
 
 def _preempts(row: ProcessorRow) -> bool:
     return row.preemptive and row.policy is not Policy.FIFO
-
-
-def _reservation(task: TaskRow) -> Scheduling:
-    """Its budget, else its longest execution time, in every least distance of arrivals."""
-    longest_ns = task.demand_ns if isinstance(task.demand_ns, int) else max(task.demand_ns)
-    runtime_ns = task.budget_ns or longest_ns
-    period_ns = max(task.separation_ns or task.deadline_ns, runtime_ns)
-    return Scheduling.deadline(runtime_ns, max(runtime_ns, min(task.deadline_ns, period_ns)), period_ns)
 
 
 def _priorities(setup: Setup) -> list[int]:

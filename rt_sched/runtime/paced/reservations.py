@@ -1,0 +1,72 @@
+"""Reservations of the tier `deadline`: one for each task and one for the publisher, and whether a core has room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.methods.reservations import Reservation
+from rt_sched.errors import DeploymentError
+from rt_sched.model import Plan, System
+from rt_sched.runtime.host.scheduling import Scheduling
+from rt_sched.units import ceil_int, floor_int
+
+
+def task_reservations(system: System, plan: Plan) -> dict[int, Reservation]:
+    """By the index of the task: what a job may take with its switches, in each least distance of arrivals.
+
+    What a job may take is its budget where that is enforced, else its WCET. Jobs of tasks that messages activate are
+    as far apart as what sets them off, before all delays: those even out.
+    """
+    found = {}
+    for load in mode_loads(system, plan)[0].loads:
+        for task in load.tasks:
+            period_ns = max(system.tasks[task.index].separation_ns, 1)
+            deadline_ns = min(task.deadline_ns, period_ns)
+            found[task.index] = Reservation(task.cost_ns, deadline_ns, period_ns)
+    return found
+
+
+def as_scheduling(one: Reservation, rate: Fraction) -> Scheduling:
+    """On the host's clock, on which run time passes at `rate`. Raises DeploymentError where it is none."""
+    runtime_ns = ceil_int(one.runtime_ns / rate)
+    deadline_ns, period_ns = floor_int(one.deadline_ns / rate), floor_int(one.period_ns / rate)
+    try:
+        return Scheduling.deadline(runtime_ns, deadline_ns, period_ns)
+    except ValueError as error:
+        raise DeploymentError(f"no reservation: {error}") from error
+
+
+def check_room(
+    system: System,
+    plan: Plan,
+    reservations: Mapping[int, Reservation],
+    cores: Sequence[int],
+    extra: Mapping[int, Reservation],
+    share: Fraction,
+) -> None:
+    """Raises DeploymentError with every core that has less room than its reservations take.
+
+    `cores`: of each processor of the plan; `extra`: one more reservation of a core; `share`: what the kernel admits.
+    """
+    taken: dict[int, Fraction] = {core: _part(one) for core, one in extra.items()}
+    for index, one in reservations.items():
+        core = cores[plan.placements[index].processor]
+        taken[core] = taken.get(core, Fraction(0)) + _part(one)
+    full = [
+        f"the reservations on core {core} take {float(part):.1%} of it, and the kernel admits {float(share):.1%}"
+        for core, part in sorted(taken.items())
+        if part > share
+    ]
+    full += [
+        f"{system.tasks[index].name} may take {one.runtime_ns} ns with its switches, more than its deadline or period"
+        for index, one in reservations.items()
+        if one.runtime_ns > one.deadline_ns
+    ]
+    if full:
+        raise DeploymentError(f"the tier deadline: {'; '.join(full)}")
+
+
+def _part(one: Reservation) -> Fraction:
+    return Fraction(one.runtime_ns, one.period_ns)
