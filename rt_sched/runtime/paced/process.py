@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rt_sched.errors import RtSchedError
 from rt_sched.model import Task
@@ -14,7 +14,7 @@ from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.cpu_time import CpuTimer, thread_clock
 from rt_sched.runtime.host.memory import keep_freed_memory, lock_memory, stop_collecting
 from rt_sched.runtime.host.refusal import Refused
-from rt_sched.runtime.host.scheduling import set_scheduling
+from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.practice import practise
@@ -85,6 +85,8 @@ def work(job: Employment, *, is_spare: bool) -> None:
         job.roster.back(mine, job.clock.now_ns())
         Worker(post, stage, timer).serve()
         places["state"][mine] = State.ENDED
+        # To give all memory back takes tens of milliseconds, which others may still need for their last jobs.
+        set_scheduling(replace(Scheduling.other(), reset_on_fork=job.seat.scheduling.reset_on_fork))
     except RtSchedError as error:
         job.roster.fail(mine, str(error), is_defect=getattr(error, "is_defect", False))
     except Exception as error:
