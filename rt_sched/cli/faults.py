@@ -63,6 +63,18 @@ def run(
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Run folder.", show_default="runs/LOG, numbered"),
     ] = None,
+    paced: Annotated[
+        bool, typer.Option("--paced", help="Strike real processes on this host's scheduler, not modelled devices.")
+    ] = False,
+    tier: Annotated[
+        str | None,
+        typer.Option(metavar="deadline|fifo|user", help="With --paced.", show_default="the best of fifo, user"),
+    ] = None,
+    rate: Annotated[str, typer.Option(help="With --paced: run time per host time, such as 0.5.")] = "1",
+    duration: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --paced: end after so much run time.", show_default="the whole log"),
+    ] = None,
     salvage: Salvage = False,
     as_json: Json = False,
 ) -> None:
@@ -70,15 +82,24 @@ def run(
     from rt_sched.app.faults import job
     from rt_sched.app.faults.document import STATUS_CODES
     from rt_sched.app.faults.tables import print_run
+    from rt_sched.app.paced.call import PacedWords, paced_request, refuse_words
     from rt_sched.app.terminal import Terminal
     from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     terminal = Terminal(quiet=as_json)
-    request = job.FaultsRequest(
-        system, script, log, plan, policy, seed, threads, stages, output, salvage, command_line()
-    )
-    with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
-        document = job.run_faults(request, terminal)
+    if paced:
+        from rt_sched.app.faults.paced_job import run_faults_paced
+
+        lockstep = {"--seed": seed, "--threads": threads, "--no-stages": not stages}
+        words = PacedWords(log, system, policy, plan, tier, rate, duration, output, salvage, command_line(), lockstep)
+        document = run_faults_paced(paced_request(words), system, script, terminal)
+    else:
+        refuse_words({"--tier": tier, "--rate": rate if rate != "1" else None, "--duration": duration})
+        request = job.FaultsRequest(
+            system, script, log, plan, policy, seed, threads, stages, output, salvage, command_line()
+        )
+        with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
+            document = job.run_faults(request, terminal)
     terminal.close()
     if as_json:
         print_json(document)

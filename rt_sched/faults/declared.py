@@ -9,11 +9,32 @@ from rt_sched.faults.kinds import Kind, Strikes
 from rt_sched.faults.supervision import alive_timeout_ns
 from rt_sched.faults.watching import monitors_of
 from rt_sched.model import Fault, FaultKind, System
+from rt_sched.units import NS_PER_MS
+from safety.actuator import ActuatorPolicy
+
+#: How long a supervisor of a paced run may take to notice what happens to a process: the kernel calls it at once, and
+#: it looks as often as this by itself.
+SUPERVISION_NS = 50 * NS_PER_MS
 
 
 def declared_worst_ns(system: System, kind: Kind, monitor: str) -> int | None:
     """The longest over everything in the system that the kind may strike; None where it has nothing to strike."""
     return max(_declared(system, kind, monitor), default=None)
+
+
+def declared_paced_ns(system: System, kind: Kind, monitor: str) -> int | None:
+    """The same for a paced run, where supervisors and the actuators' side watch too."""
+    if monitor in ("exit", "stop"):
+        return SUPERVISION_NS
+    if monitor == "actuator":
+        arbiters = [task for task in system.tasks if _is_arbiter(system, task.name)]
+        if system.safety is None or not arbiters:
+            return None
+        return ActuatorPolicy.of(system.safety, arbiters[0].separation_ns).bound_ns
+    declared_ns = declared_worst_ns(system, kind, monitor)
+    if monitor == "alive" and declared_ns is not None:
+        return declared_ns + SUPERVISION_NS
+    return declared_ns
 
 
 def _declared(system: System, kind: Kind, monitor: str) -> Iterator[int]:

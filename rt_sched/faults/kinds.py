@@ -29,7 +29,8 @@ class Kind:
     """One kind of fault.
 
     `keys`: those of a fault that belong to this kind; `needs`: those among them that must be there. `monitors`: which
-    find it; one is enough. `not_lockstep`: why a lockstep run does not carry it out, empty where it does.
+    find it; one is enough. `paced_monitors`: those of paced runs where they are others. `not_lockstep`, `not_paced`:
+    why such a run does not carry it out, empty where it does.
     """
 
     name: str
@@ -39,18 +40,30 @@ class Kind:
     keys: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     not_lockstep: str = ""
+    not_paced: str = ""
+    paced_monitors: tuple[str, ...] = ()
 
     @property
     def lockstep(self) -> bool:
         """Whether lockstep runs carry it out."""
         return not self.not_lockstep
 
+    @property
+    def paced(self) -> bool:
+        """Whether paced runs carry it out."""
+        return not self.not_paced
 
-#: Why no kind is carried out on the wall clock.
-NOT_PACED = "paced runs take no fault script yet"
+    @property
+    def found_paced_by(self) -> tuple[str, ...]:
+        """Which monitors of a paced run find it."""
+        return self.paced_monitors or self.monitors
+
 
 _SHARE = (LASTS, "share")
 _NO_LOCK = "modelled jobs hold locks for executed time only, which a hold without execution is not; use overrun"
+_NO_SECTIONS = "paced runs refuse critical sections, so that there is no lock to hold; use overrun"
+_NO_LINKS = "paced runs refuse links: all messages go through the memory of one host"
+_NO_WATCH = "nobody watches the devices of a paced run; kill its tasks one by one"
 
 KINDS: tuple[Kind, ...] = (
     Kind("camera.loss", Strikes.CAMERA, "falls silent", ("silence",), (LASTS,)),
@@ -101,6 +114,7 @@ KINDS: tuple[Kind, ...] = (
         "its jobs end, and no more arrive until it is there again",
         ("alive",),
         ("restart",),
+        paced_monitors=("exit", "alive"),
     ),
     Kind(
         "process.stall",
@@ -109,6 +123,7 @@ KINDS: tuple[Kind, ...] = (
         ("budget", "deadline", "alive"),
         ("stall",),
         ("stall",),
+        paced_monitors=("stop", "deadline", "alive", "exit"),
     ),
     Kind(
         "overrun",
@@ -118,8 +133,15 @@ KINDS: tuple[Kind, ...] = (
         ("jobs", "demand"),
         ("demand",),
     ),
-    Kind("device.loss", Strikes.DEVICE, "falls silent, with everything on it", ("heartbeat", "alive"), (LASTS,)),
-    Kind("link.loss", Strikes.LINK, "nothing goes over it", ("heartbeat",), (LASTS,)),
+    Kind(
+        "device.loss",
+        Strikes.DEVICE,
+        "falls silent, with everything on it",
+        ("heartbeat", "alive"),
+        (LASTS,),
+        not_paced=_NO_WATCH,
+    ),
+    Kind("link.loss", Strikes.LINK, "nothing goes over it", ("heartbeat",), (LASTS,), not_paced=_NO_LINKS),
     Kind(
         "clock.step",
         Strikes.SENSOR,
@@ -128,13 +150,22 @@ KINDS: tuple[Kind, ...] = (
         (LASTS, "by"),
         ("by",),
     ),
-    Kind("resource.hold", Strikes.RESOURCE, "a lock is held for too long", (), ("by",), not_lockstep=_NO_LOCK),
+    Kind(
+        "resource.hold",
+        Strikes.RESOURCE,
+        "a lock is held for too long",
+        (),
+        ("by",),
+        not_lockstep=_NO_LOCK,
+        not_paced=_NO_SECTIONS,
+    ),
     Kind(
         "arbiter.kill",
         Strikes.ARBITER,
         "no command reaches the actuators until it is there again",
         ("alive",),
         ("restart",),
+        paced_monitors=("exit", "actuator", "alive"),
     ),
 )
 

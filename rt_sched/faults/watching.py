@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from pipelines.imu_health import FORCE_SATURATED, GYRO_SATURATED, STUCK, SampleChecks
 from rt_sched.analysis.faults.takeover_detection import silence_timeout_ns
 from rt_sched.analysis.system.propagation import sensor_gap_ns
 from rt_sched.errors import DataError
 from rt_sched.faults.contents import IMU_RANGE_M_S2, IMU_RANGE_RAD_S
-from rt_sched.faults.recording import FaultedRecording
 from rt_sched.messages import ImuSample
 from rt_sched.model import Sensor, SensorKind, System
 from rt_sched.ports import RecordedMessage
@@ -39,6 +39,15 @@ class Finding:
     what: str
     worst_case_ns: int
     reason: str
+
+
+class Deliveries(Protocol):
+    """What reaches the devices: messages, and when each does, on the run's time line."""
+
+    def messages(self, topics: Sequence[str] | None = None) -> Iterator[RecordedMessage]: ...
+    def decode(self, message: RecordedMessage) -> Any: ...
+    def arrival_ns(self, message: RecordedMessage) -> int: ...
+    def capture_ns(self, message: RecordedMessage) -> int | None: ...
 
 
 class _Inertial:
@@ -88,7 +97,7 @@ def monitors_of(system: System, sensor: Sensor) -> list[Monitor]:
 
 
 def sensor_findings(
-    system: System, recording: FaultedRecording, topics_of: Mapping[str, str], sensors: Collection[str]
+    system: System, recording: Deliveries, topics_of: Mapping[str, str], sensors: Collection[str]
 ) -> Iterator[Finding]:
     """What the monitors of `sensors` find in the recording, in order of arrival; each finding once, when it begins."""
     watched = {topics_of[one.name]: one.name for one in system.sensors if one.name in sensors and one.name in topics_of}
@@ -105,7 +114,7 @@ def sensor_findings(
                 yield Finding(delivery.arrival_ns, monitor.name, what, monitor.worst_case_ns, reason)
 
 
-def _delivery(recording: FaultedRecording, message: RecordedMessage) -> Delivery:
+def _delivery(recording: Deliveries, message: RecordedMessage) -> Delivery:
     decoded, problem = None, message.problem
     if problem is None:
         try:

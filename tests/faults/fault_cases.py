@@ -148,11 +148,17 @@ def kinds_table() -> str:
         "|---|---|---|---|---|---|",
     ]
     for kind in list_document(drive().system)["kinds"]:
-        monitors = (f"`{one['monitor']}` {format_ms(one['worst_case_ns'])}" for one in kind["monitors"])
+        found, paced_too = (_within(kind[key]) for key in ("monitors", "paced_monitors"))
+        if kind["paced"] and paced_too != found:
+            found = f"{found}; paced: {paced_too}"
         lockstep, paced = ("yes" if kind[clock] else "no" for clock in ("lockstep", "paced"))
-        cells = (f"`{kind['kind']}`", kind["strikes"], kind["does"], lockstep, paced, ", ".join(monitors) or "–")
+        cells = (f"`{kind['kind']}`", kind["strikes"], kind["does"], lockstep, paced, found or "–")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _within(monitors: list[dict[str, Any]]) -> str:
+    return ", ".join(f"`{one['monitor']}` {format_ms(one['worst_case_ns'])}" for one in monitors)
 
 
 def page_with(mark: str, rows: str, page: str) -> str:

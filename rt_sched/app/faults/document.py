@@ -7,8 +7,8 @@ from typing import Any
 
 from rt_sched.app.faults.prepared import Drive
 from rt_sched.app.replay.job import ReplayResult
-from rt_sched.faults.declared import declared_worst_ns
-from rt_sched.faults.kinds import KINDS, NOT_PACED
+from rt_sched.faults.declared import declared_paced_ns, declared_worst_ns
+from rt_sched.faults.kinds import KINDS
 from rt_sched.faults.outcomes import Outcome, Verdict, tells_of
 from rt_sched.faults.script import FaultScript
 from rt_sched.faults.watching import Finding
@@ -140,8 +140,12 @@ def list_document(system: System) -> dict[str, Any]:
                 "keys": list(kind.keys),
                 "lockstep": kind.lockstep,
                 "lockstep_reason": kind.not_lockstep or None,
-                "paced": False,
-                "paced_reason": NOT_PACED,
+                "paced": kind.paced,
+                "paced_reason": kind.not_paced or None,
+                "paced_monitors": [
+                    {"monitor": name, "worst_case_ns": declared_paced_ns(system, kind, name)}
+                    for name in kind.found_paced_by
+                ],
                 "monitors": [
                     {"monitor": name, "worst_case_ns": declared_worst_ns(system, kind, name)} for name in kind.monitors
                 ],

@@ -15,7 +15,7 @@ from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.config import load_system
 from rt_sched.errors import ConfigError, Problem
 from rt_sched.faults.clocks import SensorClock, sensor_clocks
-from rt_sched.faults.kinds import NEED_LOG_TIME
+from rt_sched.faults.kinds import KINDS, NEED_LOG_TIME
 from rt_sched.faults.recording import FaultedRecording
 from rt_sched.faults.schedule import losses, restarts, with_faults
 from rt_sched.faults.script import FaultScript
@@ -115,7 +115,9 @@ class Struck:
 
     def __init__(self, drive: Drive, script: FaultScript, file: str) -> None:
         """Raises ConfigError for faults that lockstep does not carry out, that never begin, or that strike nothing."""
-        _refuse(drive, script, file)
+        why_not = {kind.name: kind.not_lockstep for kind in KINDS}
+        if problems := complaints(drive, script, file, why_not, "in lockstep"):
+            raise ConfigError(problems)
         self.drive = drive
         self.strikes = strikes_of(script, file, drive.horizon_ns, drive.sample_ns, drive.job_ns)
         self._seed = script.seed
@@ -157,13 +159,14 @@ def _run(machine: MachineInput) -> Trace:
     return simulation.trace()
 
 
-def _refuse(drive: Drive, script: FaultScript, file: str) -> None:
+def complaints(drive: Drive, script: FaultScript, file: str, why_not: Mapping[str, str], where: str) -> list[Problem]:
+    """About faults that strike nothing in this drive, and of kinds that have a reason in `why_not`."""
     problems = []
     sensors, tasks = {sensor.name for sensor in drive.system.sensors}, set(drive.task_names)
     for fault in script.faults:
         place = f"faults.{fault.name}"
-        if not fault.kind.lockstep:
-            reason = f"{fault.kind_name} is not carried out in lockstep: {fault.kind.not_lockstep}"
+        if why_not[fault.kind_name]:
+            reason = f"{fault.kind_name} is not carried out {where}: {why_not[fault.kind_name]}"
             problems.append(Problem(file, 0, 0, place, reason))
         elif fault.target in sensors and fault.target not in drive.mapping.sensor_to_topic:
             reason = f"{drive.recording.path} has no message of {fault.target}, so nothing can happen to them"
@@ -175,5 +178,4 @@ def _refuse(drive: Drive, script: FaultScript, file: str) -> None:
             problems.append(
                 Problem(file, 0, 0, place, f"{fault.target} has no job in this run, so nothing can stop it")
             )
-    if problems:
-        raise ConfigError(problems)
+    return problems

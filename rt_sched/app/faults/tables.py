@@ -18,6 +18,8 @@ _STATUS = {
     "silent": ("silent", "bold red", "a fault was noticed by nobody and changed commands, or was noticed too late"),
     "unknown": ("unknown", "bold yellow", "a fault was noticed by nobody, and the stages did not run"),
 }
+#: No two runs on the wall clock are equal.
+_UNKNOWN_PACED = "a fault did not begin, or nobody noticed it and nothing tells whether it changed any command"
 
 
 def print_list(document: Mapping[str, Any], console: Console) -> None:
@@ -31,9 +33,9 @@ def print_list(document: Mapping[str, Any], console: Console) -> None:
         table.add_row(*map(Text, cells))
     console.print(table)
     for kind in document["kinds"]:
-        if kind["lockstep_reason"]:
-            console.print(Text(f"{kind['kind']}, lockstep: {kind['lockstep_reason']}", style="dim"))
-    console.print(Text(f"paced: {document['kinds'][0]['paced_reason']}", style="dim"))
+        for clock in ("lockstep", "paced"):
+            if kind[f"{clock}_reason"]:
+                console.print(Text(f"{kind['kind']}, {clock}: {kind[f'{clock}_reason']}", style="dim"))
 
 
 def print_run(document: Mapping[str, Any], console: Console) -> None:
@@ -60,7 +62,10 @@ def print_run(document: Mapping[str, Any], console: Console) -> None:
     console.print(table)
     for row in document["faults"]:
         if row["reason"]:
-            console.print(Text(f"{row['name']}: {row['detected_by']} of {row['target']}: {row['reason']}", style="dim"))
+            by = f"{row['detected_by']} of {row['target']}: " if row["detected_by"] else ""
+            console.print(Text(f"{row['name']}: {by}{row['reason']}", style="dim"))
+        if row.get("back_after_ns") is not None:
+            console.print(Text(f"{row['name']}: served again after {format_ms(row['back_after_ns'])} ms", style="dim"))
     for one in document["other_findings"]:
         at = f"{one['time_ns'] / NS_PER_S:.3f} s"
         console.print(Text(f"also found at {at}: {one['monitor']} of {one['what']}: {one['reason']}", style="yellow"))
@@ -90,4 +95,6 @@ def print_campaign(document: Mapping[str, Any], console: Console) -> None:
 
 def _print_status(document: Mapping[str, Any], console: Console) -> None:
     word, style, text = _STATUS[document["status"]]
+    if word == "unknown" and document["clock"] == "paced":
+        text = _UNKNOWN_PACED
     console.print(Text(word, style=style).append(f"  {text}", style="default"))

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from rt_sched.app.paced.actuator import actuator_of_run
 from rt_sched.app.paced.host_supply import HostShare
 from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier, TierReport
+from rt_sched.runtime.paced.alerts import AlertKind
 from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedWorker
 from rt_sched.runtime.paced.process import ends_jobs
 from rt_sched.trace.records import Trace
@@ -20,6 +22,8 @@ from rt_sched.units import NS_PER_MS, format_ms
 
 #: A sample that is published later than this after its instant counts as late.
 LATE_NS = NS_PER_MS
+#: What supervisors notice, as monitors are named.
+ALERT_NAMES = {AlertKind.STOPPED: "stop", AlertKind.SILENT: "alive"}
 
 
 def paced_document(
@@ -32,6 +36,7 @@ def paced_document(
 ) -> dict[str, Any]:
     """Keys of the summary that replace those of a run in lockstep, or are added to them."""
     feed = _feed(order, outcome)
+    injected = {one.pid for one in outcome.landed if one.pid}
     shared = _shared_cores(order)
     notes = [*summary["notes"]]
     if shared:
@@ -45,7 +50,7 @@ def paced_document(
         summary["status"],
         summary["reason"],
         tier=order.tier,
-        lost=len(outcome.losses),
+        lost=sum(one.pid not in injected for one in outcome.losses),
         late=late if feed["late"] else None,
         pauses=len(outcome.pauses),
     )
@@ -71,6 +76,11 @@ def paced_document(
             }
             for one in outcome.losses
         ],
+        "alerts": [
+            {"task": order.system.tasks[one.task].name, "monitor": ALERT_NAMES[one.kind], "time_ns": one.time_ns}
+            for one in outcome.alerts
+        ],
+        "actuator": actuator_of_run(outcome.actuator),
         "feed": feed,
         "pauses": [asdict(pause) for pause in outcome.pauses],
         "supply_loss": None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
+from rt_sched.app.paced.actuator import actuator_order
 from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.host_supply import host_share
 from rt_sched.app.paced.tiers import check_plan_of_tier, chosen_tier, policy_of_tier, system_of_tier
@@ -30,6 +31,8 @@ from rt_sched.app.runs.folder import RunFolder
 from rt_sched.app.runs.judged_chains import judged_chains
 from rt_sched.app.runs.manifest import make_manifest, run_inputs
 from rt_sched.app.runs.summary import make_summary
+from rt_sched.faults.outcomes import Decisions
+from rt_sched.faults.supervision import alive_timeout_ns
 from rt_sched.kernels import ring
 from rt_sched.lowering import lower
 from rt_sched.lowering.merging import with_merged
@@ -44,6 +47,7 @@ from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedRun, host_cores
 from rt_sched.runtime.paced.feeder import Playback, decode_ahead
 from rt_sched.runtime.paced.gather import Course, trace_of
+from rt_sched.runtime.paced.injector import Blow
 from rt_sched.runtime.paced.publisher import publisher_of
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.rehearsal import Rehearsal, rehearse
@@ -78,15 +82,34 @@ class PacedRequest:
     command: str = "rt-sched replay"
 
 
+class PacedFaults(Protocol):
+    """What a fault script does to a paced run."""
+
+    def recording(self, recording: Recording) -> Recording:
+        """What the sensors send instead."""
+
+    def stage(self, index: int, stage: Stage, rate: Fraction) -> Stage:
+        """The started stage of a task, by its index, in the worker."""
+
+    def blows(self) -> Sequence[Blow]:
+        """What strikes processes while the run goes on."""
+
+    def ended(self, trace: Trace, outcome: PacedOutcome, decisions: Decisions) -> None:
+        """What became of it. `decisions`: of the arbiter, with their times."""
+
+
 #: What looks at a run while it goes on, given the run time each time.
 Looker = Callable[[int], None]
 
 
 def run_paced(
-    request: PacedRequest, progress: Progress, live: Callable[[PacedRun], AbstractContextManager[Looker]] | None = None
+    request: PacedRequest,
+    progress: Progress,
+    live: Callable[[PacedRun], AbstractContextManager[Looker]] | None = None,
+    faults: PacedFaults | None = None,
 ) -> ReplayResult:
-    """The whole job; with `live` somebody looks on. Raises RtSchedError for anything the user can mend; then no run
-    folder is left.
+    """The whole job; with `live` somebody looks on, with `faults` a script is carried out. Raises RtSchedError for
+    anything the user can mend; then no run folder is left.
     """
     began = time.monotonic()
     log = resolve(request.log)
@@ -107,6 +130,10 @@ def run_paced(
         check_plan_of_tier(tier, plan)
         folder = stack.enter_context(run).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
+        usual = recording, timeline
+        if faults is not None:
+            recording = faults.recording(recording)
+            timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         horizon_ns = min(horizon_of(system, timeline), request.duration_ns or horizon_of(system, timeline))
         given = lower(system, plan, timeline.samples, horizon_ns=horizon_ns)
         host_cores(system, plan)
@@ -115,15 +142,16 @@ def run_paced(
         kernels.warm_up()
         ring.warm_up()
         progress.step("rehearsing the stages")
-        rehearsal, output_ports = _rehearsed(system, plan, catalogue, recording, mapping, timeline, horizon_ns)
+        rehearsal, output_ports = _rehearsed(system, plan, catalogue, *usual, mapping, horizon_ns)
 
         def make_stage(index: int) -> Stage:
             stage = catalogue.create(system.tasks[index])
             stage.start(stage_context(system, system.tasks[index]))
-            return stage
+            return stage if faults is None else faults.stage(index, stage, request.rate)
 
         def decode(playback: Playback) -> None:
-            again = open_recording(log, salvage=request.salvage)
+            opened = open_recording(log, salvage=request.salvage)
+            again = opened if faults is None else faults.recording(opened)
             needs = pixels_needed(system, [catalogue.create(task) for task in system.tasks], mapping)
             feed = SampleFeed(again, list(mapping.sensor_to_topic.values()), timeline)
             decode_ahead(
@@ -142,6 +170,9 @@ def run_paced(
             make_stage=make_stage,
             decode=decode,
             output_ports=output_ports,
+            alive_ns=[alive_timeout_ns(system, task) for task in system.tasks],
+            actuator=actuator_order(system, catalogue),
+            blows=() if faults is None else faults.blows(),
         )
         paced = PacedRun(order)
         progress.step("starting the processes")
@@ -166,6 +197,8 @@ def run_paced(
         if poses := sensor_poses(system, recording, mapping):
             recorder.add_static_transforms("vehicle", poses)
         _see_all(system, trace, outcome, watch, recorder)
+        if faults is not None:
+            faults.ended(trace, outcome, watch.decisions)
         recorded = mapping.sensor_to_topic.keys()
         chains = judged_chains(system, plan, trace, (), recorded, watch.refused_rows, ())
         share = host_share(system, plan, tier, publisher_of(system, plan, rehearsal.bytes_of), supply_loss())
@@ -202,7 +235,7 @@ def run_paced(
         )
         recorder.close()
         write_documents(folder, system, trace, chains, (), summary, manifest, watch)
-    return ReplayResult(run.target, summary, manifest, time.monotonic() - began)
+    return ReplayResult(run.target, summary, manifest, time.monotonic() - began, watch.decisions)
 
 
 def _rehearsed(
@@ -210,8 +243,8 @@ def _rehearsed(
     plan: Any,
     catalogue: ImportedStages,
     recording: Recording,
-    mapping: TopicMapping,
     timeline: Timeline,
+    mapping: TopicMapping,
     horizon_ns: int,
 ) -> tuple[Rehearsal, list[tuple[str, ...]]]:
     """The first moments in lockstep, in this process; and the output ports of each task's stage."""

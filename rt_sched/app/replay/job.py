@@ -88,7 +88,7 @@ class Injected(Protocol):
 class ReplayResult:
     """`folder`: the finished run folder. `summary`, `manifest`: the documents in it. `wall_s`: seconds on this host.
 
-    `decisions`: those of the arbiter, with their times in ns; paced runs keep none.
+    `decisions`: those of the arbiter, with their times in ns.
     """
 
     folder: Path

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -24,14 +25,19 @@ from rt_sched.runtime.host.observed import ObservedProcess, observe
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.supply import deadline_share
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.actuator import ActuatorOrder, ActuatorSide, Publish
+from rt_sched.runtime.paced.alerts import Alert, Alerts
 from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
 from rt_sched.runtime.paced.clock import PacedClock, Pause
 from rt_sched.runtime.paced.edges import channels_of, inlets_of, outlets_of
 from rt_sched.runtime.paced.feeder import Playback, publish_on_time
 from rt_sched.runtime.paced.inbox import Inbox
+from rt_sched.runtime.paced.injector import Blow, Injector, Landed
 from rt_sched.runtime.paced.journal import Journal
 from rt_sched.runtime.paced.lane import Lane
 from rt_sched.runtime.paced.line import ReadyLine, line_channels
+from rt_sched.runtime.paced.marks import Marks
+from rt_sched.runtime.paced.oversight import Oversight, Watched
 from rt_sched.runtime.paced.process import Employment, ends_jobs
 from rt_sched.runtime.paced.publisher import publisher_of
 from rt_sched.runtime.paced.ranking import Ranking
@@ -62,7 +68,8 @@ class PacedOrder:
     """What is to run. `setup`: the plan by rows. `samples`: with the instants at which they are due.
 
     `make_stage`: a started stage for a task, by its index; called in the worker. `decode`: carried out by the process
-    that decodes: given the playback it fills the line. `output_ports`: of each task, by its stage.
+    that decodes: given the playback it fills the line. `output_ports`: of each task, by its stage. `alive_ns`: by task,
+    the longest time between two ends of its jobs in health. `blows`: that strike the run while it goes on.
     """
 
     system: System
@@ -76,6 +83,9 @@ class PacedOrder:
     make_stage: Callable[[int], Stage]
     decode: Callable[[Playback], None]
     output_ports: Sequence[tuple[str, ...]]
+    alive_ns: Sequence[int | None]
+    actuator: ActuatorOrder | None = None
+    blows: Sequence[Blow] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ class PacedWorker:
 
 @dataclass(frozen=True, slots=True)
 class PacedOutcome:
-    """`journals`, `spools`: by task. `published_ns`: by sample, -1 for never."""
+    """`journals`, `spools`: by task. `published_ns`: by sample, -1 for never. `landed`: of each blow."""
 
     journals: list[np.ndarray]
     spools: list[Spool]
@@ -99,6 +109,9 @@ class PacedOutcome:
     workers: tuple[PacedWorker, ...]
     losses: tuple[WorkerLoss, ...]
     pauses: tuple[Pause, ...]
+    alerts: tuple[Alert, ...] = ()
+    landed: tuple[Landed, ...] = ()
+    actuator: ActuatorSide | None = None
 
 
 #: How long stages may take to start, before the run is given up.
@@ -140,6 +153,9 @@ class PacedRun:
         lines = iter([ReadyLine(self._port, channel, self.clock) for channel in ahead])
         by_sensor = tuple(next(lines) if name in self._channels else None for name in sensors)
         self._playback = Playback(order.samples, by_sensor, self._published_ns, self.clock)
+        self._alerts, self._marks = Alerts(len(order.setup.tasks)), Marks(len(order.setup.tasks))
+        self._actuator = self._make_actuator()
+        self._injector = self._make_injector()
 
     def run(self, progress: Callable[[int], None]) -> PacedOutcome:
         """Everything from the first fork to the last exit. Raises what a stage could not do at its start."""
@@ -161,6 +177,9 @@ class PacedRun:
             workers,
             tuple(self._roster.losses()),
             self.clock.pauses,
+            self._alerts.read(),
+            () if self._injector is None else self._injector.landed(),
+            self._actuator,
         )
 
     @property
@@ -182,10 +201,14 @@ class PacedRun:
                 cores = sorted({charge.employment.core for charge in charges})
                 if allowed_cores() - self._cpusets.keys():  # elsewhere than the reservations, where that is possible
                     cores = sorted(set(cores) - self._cpusets.keys())
-                supervisor = Supervisor(charges, cores, real_time=real_time)
+                supervisor = Supervisor(charges, cores, self._oversight(charges), real_time=real_time)
                 pids[fork(supervisor.run)] = f"the supervisor of {device}"
             pids[fork(self._decode)] = "the process that decodes"
             pids[fork(self._publish)] = "the process that publishes samples"
+            if self._actuator is not None:
+                pids[fork(partial(self._actuator.run, real_time=real_time))] = "the process of the actuators' side"
+            if self._injector is not None:
+                pids[fork(partial(self._injector.run, real_time=real_time))] = "the process that injects faults"
             yield pids
         finally:
             self.clock.end()
@@ -241,13 +264,17 @@ class PacedRun:
         """Waits until every worker is that far, and enough of the recording lies decoded."""
         until = time.monotonic() + _START_LIMIT_S
         states = self._roster.places["state"]
-        while not (states == wanted).all() or not self._playback.filled:
+        while not (states == wanted).all() or not self._playback.filled or not self._actuator_is_ready:
             self._raise_failures(pids)
             if time.monotonic() > until:
                 tasks = zip(self._order.system.tasks, states, strict=True)
                 late = [task.name for task, state in tasks if state != wanted]
                 raise DeploymentError(f"not ready within {_START_LIMIT_S:g} s: {', '.join(late) or 'the recording'}")
             time.sleep(_LOOK_S)
+
+    @property
+    def _actuator_is_ready(self) -> bool:
+        return self._actuator is None or self._actuator.ready
 
     def _let_run(self, pids: dict[int, str], progress: Callable[[int], None]) -> tuple[PacedWorker, ...]:
         workers: tuple[PacedWorker, ...] = ()
@@ -317,6 +344,7 @@ class PacedRun:
                 open_post=lambda stateful, index=index: self._open_post(index, stateful),  # type: ignore[misc]
                 clock=self.clock,
                 roster=self._roster,
+                marks=self._marks,
             )
             charge = Charge(employment, self._journals[index], self._turns[index], keeps_spare=ends_jobs(row))
             device = self._order.plan.processors[row.processor].device
@@ -330,6 +358,9 @@ class PacedRun:
         edges = tuple(edge for edge in order.setup.edges if edge.target == index)
         inbox = Inbox(edges, inlets_of(self._port, order.system, order.setup, index, copy=stateful), row.tolerance_ns)
         outlets = outlets_of(self._port, task.name, self._channels, order.output_ports[index])
+        publish: Publish = outlets.publish
+        if self._actuator is not None and self._actuator.task == task.name:
+            publish = self._actuator.published_too(publish)
         journal = self._journals[index]
         if row.timed:
             arrivals: TimedArrivals | MessageArrivals = TimedArrivals(
@@ -346,9 +377,34 @@ class PacedRun:
             inbox=inbox,
             journal=journal,
             turns=self._turns[index],
-            publish=outlets.publish,
+            publish=publish,
             keep=self._spools[index].keep,
         )
+
+    def _oversight(self, charges: Sequence[Charge]) -> Oversight:
+        watched = {
+            charge.employment.index: Watched(
+                charge.journal,
+                self._order.alive_ns[charge.employment.index],
+                self._order.alive_ns[charge.employment.index] or charge.employment.row.deadline_ns,
+            )
+            for charge in charges
+        }
+        over_ns = min(int(self._order.samples.arrival_ns.max(initial=0)), self._order.horizon_ns)
+        return Oversight(watched, self._alerts, self.clock, over_ns)
+
+    def _make_actuator(self) -> ActuatorSide | None:
+        order = self._order.actuator
+        if order is None:
+            return None
+        seen_bytes = self._order.rehearsal.bytes_of.get((order.task, order.port), 0)
+        return ActuatorSide(order, seen_bytes, self.clock, self._order.horizon_ns)
+
+    def _make_injector(self) -> Injector | None:
+        blows = self._order.blows
+        if not blows:
+            return None
+        return Injector(blows, self.clock, self._roster, self._marks, self._journals, self._published_ns)
 
     def _go_to(self, core: int) -> None:
         """In the worker: it runs on this core alone from now on."""

@@ -17,6 +17,7 @@ from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.marks import MarkedTimer, Marks
 from rt_sched.runtime.paced.practice import practise
 from rt_sched.runtime.paced.rehearsal import Example
 from rt_sched.runtime.paced.roster import Roster, State
@@ -52,6 +53,7 @@ class Employment:
     open_post: Callable[[bool], Post]
     clock: PacedClock
     roster: Roster
+    marks: Marks
 
 
 def work(job: Employment, *, is_spare: bool) -> None:
@@ -76,10 +78,12 @@ def work(job: Employment, *, is_spare: bool) -> None:
         elif not job.clock.wait_until_prepared():
             return
         post = job.open_post(stage.stateful)
-        timer = CpuTimer(thread_clock(0), signal.SIGSTOP) if ends_jobs(job.row) else None
+        timer = _budget_timer(job)
         set_scheduling(job.seat.scheduling)
         places["state"][mine] = State.SEATED
         if not job.clock.wait_until_begun():
+            return
+        if not job.clock.sleep_until(job.marks.away_until_ns(mine)):
             return
         places["state"][mine] = State.SERVING
         job.roster.back(mine, job.clock.now_ns())
@@ -100,6 +104,13 @@ def _called(job: Employment, calls: int) -> bool:
     while call.count() == calls and not job.clock.ended:
         call.wait(calls, None)
     return not job.clock.ended
+
+
+def _budget_timer(job: Employment) -> MarkedTimer | None:
+    """What stops the process in the middle of a job that must not go on."""
+    if not ends_jobs(job.row):
+        return None
+    return MarkedTimer(CpuTimer(thread_clock(0), signal.SIGSTOP), job.marks, job.index)
 
 
 def ends_jobs(row: TaskRow) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rt_sched.runtime.host.affinity import pin
@@ -14,11 +14,13 @@ from rt_sched.runtime.host.processes import demote
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.signals import SignalDescriptor
 from rt_sched.runtime.paced.journal import Journal
+from rt_sched.runtime.paced.oversight import Oversight
 from rt_sched.runtime.paced.process import Employment, work
 from rt_sched.runtime.paced.roster import BEFORE_NS, State
 from rt_sched.runtime.paced.tier import SUPERVISOR_PRIORITY
 from rt_sched.runtime.paced.turns import Turns
 from rt_sched.trace.records import JobStatus
+from rt_sched.units import NS_PER_MS
 
 #: How long a worker has, once the run is over, to end by itself.
 _GRACE_MS = 2000
@@ -41,8 +43,11 @@ class Supervisor:
     `real_time`: whether it stands above its workers in the class of the kernel.
     """
 
-    def __init__(self, charges: Sequence[Charge], cores: Sequence[int], *, real_time: bool) -> None:
+    def __init__(
+        self, charges: Sequence[Charge], cores: Sequence[int], oversight: Oversight, *, real_time: bool
+    ) -> None:
         self._charges, self._cores, self._real_time = charges, cores, real_time
+        self._oversight = oversight
         self._roster = charges[0].employment.roster
         self._clock = charges[0].employment.clock
         self._serves: dict[int, Charge] = {}
@@ -66,14 +71,20 @@ class Supervisor:
         poll.register(ended, select.POLLIN)
         grace_ms = _GRACE_MS
         while self._serves:
-            poll.poll(_LOOK_MS)
+            poll.poll(self._look_ms())
             ended.read()
             self._look_after()
+            self._oversight.look()
             if self._clock.ended:
                 grace_ms -= _LOOK_MS
                 if grace_ms <= 0:
                     self._end_all()
         self._end_all()
+
+    def _look_ms(self) -> int:
+        """Until it is time to look, unless a child ends before."""
+        wait_ns = self._oversight.wait_ns
+        return _LOOK_MS if wait_ns is None else min(_LOOK_MS, 1 + wait_ns // NS_PER_MS)
 
     def _start(self, charge: Charge, *, is_spare: bool) -> None:
         index = charge.employment.index
@@ -89,27 +100,33 @@ class Supervisor:
         (self._spares if is_spare else self._serves)[pid] = charge
 
     def _look_after(self) -> None:
-        """Takes note of every child that was stopped by its budget, or has ended."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
+        """Takes note of every child that was stopped, goes on, or has ended; ends those that stand still too long."""
+        for pid, status in _changes():
             if os.WIFSTOPPED(status):
-                self._stop_runaway(pid)
-            else:
+                self._stopped(pid)
+                continue
+            self._oversight.goes_on(pid)
+            if not os.WIFCONTINUED(status):
                 self._replace(pid)
+        for pid in self._oversight.overdue():
+            self._oversight.goes_on(pid)
+            self._end(pid)
 
-    def _stop_runaway(self, pid: int) -> None:
-        """Its budget is used up and it stands still already. It ends below all tasks, but before ordinary processes,
-        which may be many: its ends of the edges are free only when it is gone.
-        """
+    def _stopped(self, pid: int) -> None:
+        """Its budget is used up, and it is ended; or it was stopped by others, and may stand still for a while."""
         charge = self._serves.get(pid)
-        demote(pid, Scheduling.fifo(1) if self._real_time else None)
+        if charge is not None and not charge.employment.marks.is_used_up(charge.employment.index, pid):
+            self._oversight.stopped(charge.employment.index, pid)
+            return
         if charge is not None:
             self._roster.stopped(charge.employment.index)
+        self._end(pid)
+
+    def _end(self, pid: int) -> None:
+        """Ends what stands still already. It does so below all tasks, but before ordinary processes, which may be many:
+        its ends of the edges are free only when it is gone.
+        """
+        demote(pid, Scheduling.fifo(1) if self._real_time else None)
         os.kill(pid, signal.SIGKILL)
 
     def _replace(self, pid: int) -> None:
@@ -148,3 +165,15 @@ class Supervisor:
                 continue
         self._serves.clear()
         self._spares.clear()
+
+
+def _changes() -> Iterator[tuple[int, int]]:
+    """Every child that was stopped, goes on or has ended since this was last asked, and how."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, status

@@ -11,13 +11,14 @@ import numpy as np
 
 from rt_sched.model import Task
 from rt_sched.ports import JobContext, Stage
-from rt_sched.runtime.host.cpu_time import CpuTimer, thread_clock
+from rt_sched.runtime.host.cpu_time import thread_clock
 from rt_sched.runtime.paced.arrivals import Arrivals
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.codec import Encoded
 from rt_sched.runtime.paced.edges import packed
 from rt_sched.runtime.paced.inbox import Arrival, Inbox, Letter
 from rt_sched.runtime.paced.journal import Journal
+from rt_sched.runtime.paced.marks import MarkedTimer
 from rt_sched.runtime.paced.turns import Turns
 from rt_sched.runtime.protection import InputGuard
 from rt_sched.runtime.stage_graph import NoData, Outputs, run_job
@@ -51,7 +52,7 @@ class Post:
 class Worker:
     """`stage`: started. `budget`: a timer on the thread's CPU time for jobs that must not exceed theirs."""
 
-    def __init__(self, post: Post, stage: Stage, budget: CpuTimer | None) -> None:
+    def __init__(self, post: Post, stage: Stage, budget: MarkedTimer | None) -> None:
         self._post, self._stage, self._budget = post, stage, budget
         self._guard = InputGuard(post.task, keeps_memory=stage.stateful)
         self._pid = os.getpid()

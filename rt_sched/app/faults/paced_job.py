@@ -1,0 +1,98 @@
+"""One paced run with the faults of a script: real processes are struck, and what notices it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rt_sched.app.faults.document import run_document, status_of
+from rt_sched.app.faults.paced_findings import paced_findings
+from rt_sched.app.faults.paced_strikes import PacedStruck
+from rt_sched.app.faults.prepared import Drive, drive_of
+from rt_sched.app.inputs.shipped import resolve
+from rt_sched.app.paced.job import PacedRequest, run_paced
+from rt_sched.app.replay.job import Progress, ReplayResult
+from rt_sched.faults.outcomes import Outcome, Reaction, Verdict, outcomes
+from rt_sched.faults.script_file import load_script
+from rt_sched.faults.watching import Finding
+from sensors.recording import open_recording
+
+
+def run_faults_paced(request: PacedRequest, system: str, script_file: Path, progress: Progress) -> dict[str, Any]:
+    """The document of one run. Raises RtSchedError for anything that the user can mend."""
+    recording = open_recording(resolve(request.log), salvage=request.salvage)
+    try:
+        drive = drive_of(resolve(system), recording, request.plan, request.policy, 0)
+        script = load_script(script_file, drive.system)
+        struck = PacedStruck(drive, script, str(script_file), request.duration_ns)
+        replayed = run_paced(replace(request, system=system), progress, faults=struck)
+        progress.step("looking at what was noticed")
+        return _document(drive, struck, str(script_file), request, replayed)
+    finally:
+        recording.close()
+
+
+def _document(
+    drive: Drive, struck: PacedStruck, file: str, request: PacedRequest, replayed: ReplayResult
+) -> dict[str, Any]:
+    if struck.seen is None:
+        raise RuntimeError("the run has not ended")
+    trace, outcome, decisions = struck.seen
+    findings = paced_findings(struck, trace, outcome)
+    strikes = struck.strikes()
+    # Two runs on the wall clock are never equal, so nobody can say whether commands are as without the fault.
+    found = outcomes(strikes, findings, [(at_ns - struck.shift_ns, one) for at_ns, one in decisions], None)
+    found = [_with_actuators(one, found, findings) for one in found]
+    document = run_document(drive, struck.script, file, found, findings, replayed)
+    rows = [{**row, "back_after_ns": _back(row, one)} for row, one in zip(document["faults"], found, strict=True)]
+    begun = {row["name"] for row in rows}
+    rows += [
+        _not_begun(fault.name, fault.kind_name, fault.target)
+        for fault in struck.script.faults
+        if fault.name not in begun
+    ]
+    return {
+        **document,
+        "status": status_of([row["verdict"] for row in rows]),
+        "clock": "paced",
+        "tier": replayed.summary["tier"],
+        "rate": str(request.rate),
+        "duration_ns": trace.horizon_ns,
+        "faults": rows,
+        "actuator": replayed.summary["actuator"],
+    }
+
+
+def _with_actuators(outcome: Outcome, all_of_them: Sequence[Outcome], findings: Sequence[Finding]) -> Outcome:
+    """With the reaction of the actuators' side, where that comes before any of the arbiter's."""
+    begin_ns = outcome.strike.begin_ns
+    next_ns = min((one.strike.begin_ns for one in all_of_them if one.strike.begin_ns > begin_ns), default=None)
+    risks = (one.time_ns for one in findings if one.monitor == "actuator" and one.time_ns >= begin_ns)
+    since_ns = min((ns for ns in risks if next_ns is None or ns < next_ns), default=None)
+    if since_ns is None or (outcome.reaction is not None and outcome.reaction.since_ns <= since_ns):
+        return outcome
+    return replace(outcome, reaction=Reaction(since_ns, "MINIMAL_RISK", "actuator", None))
+
+
+def _back(row: dict[str, Any], outcome: Outcome) -> int | None:
+    """From the fault until the task was served again, where a process was killed."""
+    kills = row["kind"] in ("process.kill", "arbiter.kill")
+    end_ns = outcome.strike.end_ns
+    return end_ns - outcome.strike.begin_ns if kills and end_ns is not None else None
+
+
+def _not_begun(name: str, kind: str, target: str) -> dict[str, Any]:
+    """A fault that what sets it off did not set off in this run."""
+    nothing = dict.fromkeys(("begin_ns", "end_ns", "detected_by", "detected_after_ns", "worst_case_ns"))
+    return {
+        "name": name,
+        "kind": kind,
+        "target": target,
+        **nothing,
+        "verdict": Verdict.UNKNOWN.value,
+        "reason": "what sets it off has not happened, or there was no process to strike",
+        "reaction": None,
+        "back_after_ns": None,
+    }

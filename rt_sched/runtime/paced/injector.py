@@ -1,0 +1,179 @@
+"""Faults that strike processes while a paced run goes on, at an instant of run time or when something happens in it."""
+
+from __future__ import annotations
+
+import gc
+import heapq
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from rt_sched.runtime.host.child import name_process
+from rt_sched.runtime.host.processes import ProcessHandle
+from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
+from rt_sched.runtime.host.sleeping import set_timer_slack_ns
+from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.journal import NONE, Journal
+from rt_sched.runtime.paced.marks import Marks
+from rt_sched.runtime.paced.roster import Roster
+from rt_sched.runtime.paced.shared import shared_array
+from rt_sched.runtime.paced.strike import strike
+
+#: Below supervisors, which have to see what it does, and above everything else.
+INJECTOR_PRIORITY = 88
+#: How often it is looked whether that has happened which sets a fault off.
+_LOOK_NS = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """`after_ns` of run time after the start of the run, or of an event.
+
+    `sample`: a row of the samples is published. `job`: task and number of a job that begins.
+    """
+
+    after_ns: int = 0
+    sample: int | None = None
+    job: tuple[int, int] | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is an instant of the run, whatever happens."""
+        return self.sample is None and self.job is None
+
+
+class Deed(Enum):
+    """What is done to a worker: it is killed, or stands still for a while."""
+
+    KILL = "kill"
+    STALL = "stall"
+
+
+@dataclass(frozen=True, slots=True)
+class Blow:
+    """`task`: whose worker it strikes. `lasts_ns`: how long it stands still, or until the task is served again; None:
+    as soon as it can be.
+    """
+
+    moment: Moment
+    deed: Deed
+    task: int
+    lasts_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What became of a blow. `time_ns`: just before it was carried out, None where it never was. `hit`: how many
+    processes it reached, 0 or 1. `pid`: of the worker.
+    """
+
+    time_ns: int | None
+    hit: int
+    pid: int
+
+
+_RECORD = np.dtype([("time_ns", np.int64), ("hit", np.int64), ("pid", np.int64)])
+
+
+class Injector:
+    """Carries out `blows` in a process of its own; made before forks.
+
+    `journals`: by task. `published_ns`: by sample, negative before.
+    """
+
+    def __init__(
+        self,
+        blows: Sequence[Blow],
+        clock: PacedClock,
+        roster: Roster,
+        marks: Marks,
+        journals: Sequence[Journal],
+        published_ns: npt.NDArray[np.int64],
+    ) -> None:
+        self._blows, self._clock, self._roster, self._marks = blows, clock, roster, marks
+        self._journals, self._published_ns = journals, published_ns
+        self._records = shared_array(_RECORD, len(blows))
+        self._records["time_ns"] = NONE
+        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._orders = count()
+
+    def run(self, *, real_time: bool) -> None:
+        """Until everything is done, or the run has ended."""
+        name_process("rt-inject")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        set_timer_slack_ns(1)
+        gc.freeze()
+        gc.disable()
+        if real_time:
+            set_scheduling(Scheduling.fifo(INJECTOR_PRIORITY))
+        if not self._clock.wait_until_begun():
+            return
+        waiting = set(range(len(self._blows)))
+        while waiting or self._due:
+            for index in sorted(waiting):
+                time_ns = self._instant(self._blows[index].moment)
+                if time_ns is not None:
+                    waiting.discard(index)
+                    self._at(time_ns, lambda index=index: self._land(index))  # type: ignore[misc]
+            look_ns = self._clock.now_ns() + self._clock.run_span_ns(_LOOK_NS)
+            next_ns = self._due[0][0] if self._due else look_ns
+            if not self._clock.sleep_until(min(next_ns, look_ns) if waiting else next_ns):
+                return
+            while self._due and self._due[0][0] <= self._clock.now_ns():
+                heapq.heappop(self._due)[2]()
+
+    def landed(self) -> tuple[Landed, ...]:
+        """What became of each, in their order."""
+        return tuple(
+            Landed(None if time_ns == NONE else time_ns, hit, pid) for time_ns, hit, pid in self._records.tolist()
+        )
+
+    def _instant(self, moment: Moment) -> int | None:
+        """When it is; None as long as its event has not come."""
+        event_ns = 0
+        if moment.sample is not None:
+            event_ns = int(self._published_ns[moment.sample])
+        elif moment.job is not None:
+            task, number = moment.job
+            journal = self._journals[task]
+            event_ns = int(journal.rows[number]["start_ns"]) if number < journal.count else NONE
+        return None if event_ns < 0 else event_ns + moment.after_ns
+
+    def _at(self, time_ns: int, act: Callable[[], None]) -> None:
+        """It is carried out then, after what was ordered for the same instant before."""
+        heapq.heappush(self._due, (time_ns, next(self._orders), act))
+
+    def _land(self, index: int) -> None:
+        blow, record = self._blows[index], self._records[index]
+        now_ns = self._clock.now_ns()
+        record["pid"] = pid = int(self._roster.places["pid"][blow.task])
+        if blow.deed is Deed.STALL:
+            record["hit"] = self._stall(pid, now_ns + (blow.lasts_ns or 0))
+        else:
+            if blow.lasts_ns is not None:
+                self._marks.keep_away(blow.task, now_ns + blow.lasts_ns)
+            record["hit"] = strike((pid,), signal.SIGKILL)
+        record["time_ns"] = now_ns
+
+    def _stall(self, pid: int, until_ns: int) -> int:
+        """Stops a process, and lets it go on later, by a handle that never means another one."""
+        try:
+            handle = ProcessHandle(pid)
+            handle.send(signal.SIGSTOP)
+        except ProcessLookupError:
+            return 0
+        self._at(until_ns, lambda: _go_on(handle))
+        return 1
+
+
+def _go_on(handle: ProcessHandle) -> None:
+    with handle:
+        try:
+            handle.send(signal.SIGCONT)
+        except ProcessLookupError:
+            return  # its supervisor has ended it meanwhile
