@@ -67,7 +67,7 @@ def explorations(which: str, deeper: bool, limit: int = 1) -> list[Any]:
     if which == "losses":
         from loss_exploration import explore_losses
 
-        return [explore_losses(6 if deeper else 4, limit)]
+        return [explore_losses(7 if deeper else 5, limit)]
     if which == "alive":
         from loss_exploration import explore_alive
 

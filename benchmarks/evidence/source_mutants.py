@@ -26,10 +26,14 @@ _ENDS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`old` in line `line` of `file`, relative to the repository, becomes `new`; `tree` is the whole file then."""
+    """`old` in line `line` of `file`, relative to the repository, becomes `new`; `tree` is the whole file then.
+
+    `text`: that line as it is, but for blanks at either end.
+    """
 
     file: str
     line: int
+    text: str
     old: str
     new: str
     tree: ast.Module
@@ -40,13 +44,15 @@ class Mutant:
 
 def mutants_of(root: Path, file: str, only: tuple[str, ...] = ()) -> Iterator[Mutant]:
     """`only`: functions and classes that are changed; empty: everything. Texts for people and indices stay."""
-    tree = ast.parse((root / file).read_text(encoding="utf-8"))
+    source = (root / file).read_text(encoding="utf-8")
+    tree, lines = ast.parse(source), source.splitlines()
     for top in tree.body:
         if only and getattr(top, "name", None) not in only:
             continue
         for node in _places(top):
             for changed in _changed(node):
-                yield Mutant(file, node.lineno, ast.unparse(node), ast.unparse(changed), _with(tree, node, changed))
+                text, old, new = lines[node.lineno - 1].strip(), ast.unparse(node), ast.unparse(changed)
+                yield Mutant(file, node.lineno, text, old, new, _with(tree, node, changed))
 
 
 def _places(node: ast.AST) -> Iterator[ast.expr]:
@@ -75,7 +81,7 @@ def _changed(node: ast.expr) -> Iterator[ast.expr]:
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ENDS:
         yield ast.Call(ast.Name(_ENDS[node.func.id], ast.Load()), node.args, node.keywords)
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        step = 1 if isinstance(node.value, int) else node.value / 1000
+        step = 1 if isinstance(node.value, int) else node.value / 1000 or 1.0
         yield from (ast.Constant(node.value + by) for by in (-step, step))
 
 

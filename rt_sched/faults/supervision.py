@@ -20,13 +20,19 @@ _SENSOR_KINDS = {kind.value for kind in SensorKind}
 
 
 def loss_findings(
-    system: System, samples: SampleTable, faults: Sequence[Fault], recorded: Collection[str], horizon_ns: int
+    system: System,
+    samples: SampleTable,
+    faults: Sequence[Fault],
+    recorded: Collection[str],
+    horizon_ns: int,
+    over_ns: int,
 ) -> Iterator[Finding]:
     """Silence of sensors and of devices and links, as takeovers notice it.
 
-    `samples`: what arrives where `faults` are not injected.
+    `samples`: what arrives where `faults` are not injected; `over_ns`: when the last message would come without any
+    other fault.
     """
-    for notice in notices(system, samples, faults, recorded, horizon_ns):
+    for notice in notices(system, samples, faults, recorded, horizon_ns, over_ns):
         kind, _, name = notice.what.partition(":")
         if notice.lost:
             worst_ns = detection_of_losses(system, [Fault(FaultKind(kind), name, 0)]).value_ns

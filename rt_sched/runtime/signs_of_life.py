@@ -39,15 +39,22 @@ class Notice:
 
 
 def notices(
-    system: System, samples: SampleTable, faults: Sequence[Fault], recorded: Collection[str], horizon_ns: int
+    system: System,
+    samples: SampleTable,
+    faults: Sequence[Fault],
+    recorded: Collection[str],
+    horizon_ns: int,
+    over_ns: int = 0,
 ) -> tuple[Notice, ...]:
     """Everything that is noticed, in order of time.
 
     `samples`: what the sensors send if nothing is injected; `recorded`: the sensors that are watched, until the last
-    message of any. Nothing is noticed from the loss of the arbiter's device on: it is there that everything is watched.
+    message of any, or until `over_ns` where more would have come. Nothing is noticed from the loss of the arbiter's
+    device on: it is there that everything is watched.
     """
+    over_ns = max(over_ns, int(samples.arrival_ns.max(initial=0)))
     end_ns = min([horizon_ns, *(begin_ns for begin_ns, _ in _outages_of_watcher(system, faults))])
-    found = [*_sensors(system, samples, faults, recorded), *_devices_and_links(system, faults, horizon_ns)]
+    found = [*_sensors(system, samples, faults, recorded, over_ns), *_devices_and_links(system, faults, horizon_ns)]
     return tuple(sorted((one for one in found if one.time_ns < end_ns), key=lambda one: (one.time_ns, one.what)))
 
 
@@ -62,9 +69,8 @@ def _outages_of_watcher(system: System, faults: Sequence[Fault]) -> Outages:
 
 
 def _sensors(
-    system: System, samples: SampleTable, faults: Sequence[Fault], recorded: Collection[str]
+    system: System, samples: SampleTable, faults: Sequence[Fault], recorded: Collection[str], over_ns: int
 ) -> Iterator[Notice]:
-    over_ns = int(samples.arrival_ns.max(initial=0))
     silent = sensor_outages(system, faults)
     for index, sensor in enumerate(system.sensors):
         if sensor.name in recorded:

@@ -98,6 +98,12 @@ def test_without_stages_nothing_is_known_of_commands(run):
     assert document["faults"][0]["reaction"] is None
 
 
+def test_a_sensor_whose_messages_are_all_dropped_is_silent_even_if_nothing_else_comes_any_more(run):
+    dropped = [f"{{kind: message.drop, target: {sensor}, at: 400ms}}" for sensor in ("lidar_top", "imu")]
+    document = run(*dropped, stages=False)
+    assert [(row["verdict"], row["detected_by"]) for row in document["faults"]] == [("detected", "silence")] * 2
+
+
 def test_runs_of_one_script_are_equal(run):
     faults = ("{kind: message.drop, target: lidar_top, at: 200ms, share: 0.5}", "{kind: arbiter.kill, at: 600ms}")
     assert run(*faults, stages=False) == run(*faults, stages=False)

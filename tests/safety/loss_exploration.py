@@ -28,8 +28,8 @@ TIMEOUT_NS = 13
 #: By how much a message is late; None: it never comes.
 EVENTS: dict[str, int | None] = {"early": -1, "on time": 0, "late": 1, "far too late": 6, "missing": None}
 HEALTHY = ("early", "on time", "late")
-#: What is lost may be back only after so many messages without a break, the first and the last included.
-LEAST_MESSAGES = 3
+#: What is lost may be back only after so many messages, none of them too late after the one before.
+LEAST_MESSAGES = RETURN_NS // TIMEOUT_NS + 1
 
 
 def small_system() -> System:
@@ -78,8 +78,9 @@ def explore_losses(depth: int, limit: int = 1) -> Exploration:
     for names in product(EVENTS, repeat=depth):
         arrivals_ns = arrivals_of([*names, *["on time"] * 4])
         samples = _table(arrivals_ns)
-        over_ns = arrivals_ns[-1]
-        found = [(one.time_ns, one.lost) for one in signs_of_life.notices(system, samples, (), {name}, over_ns + 1)]
+        over_ns = arrivals_ns[-1] + TIMEOUT_NS  # what would be told just then no longer is
+        told = signs_of_life.notices(system, samples, (), {name}, over_ns + 1, over_ns)
+        found = [(one.time_ns, one.lost) for one in told]
         result.steps += depth
         result.states += 1
         result.found += bool(found)
@@ -125,8 +126,8 @@ def _table(arrivals_ns: Sequence[int]) -> SampleTable:
 def explore_alive(end_ns: int, limit: int = 1) -> Exploration:
     """The timer of tasks, over every set of instants before `end_ns`, and every length up to half of that."""
     result = Exploration("alive", end_ns, closed=False)
-    for chosen in product((False, True), repeat=end_ns):
-        times = [instant for instant, is_in in enumerate(chosen) if is_in]
+    for *chosen, is_later in product((False, True), repeat=end_ns + 1):
+        times = [instant for instant, is_in in enumerate(chosen) if is_in] + [end_ns + 3] * is_later
         for timeout_ns in range(1, end_ns // 2 + 1):
             last_ns, wanted = 0, []
             for now_ns in range(end_ns):

@@ -138,9 +138,9 @@ def grey(pixels: np.ndarray) -> EncodedImage:
     return EncodedImage(0, "eye", "mono8", pixels.astype(np.uint8).tobytes(), height, width, width)
 
 
-def with_levels(level: int, percent: int, other: int = 128) -> EncodedImage:
-    """`percent` of its hundred pixels at one level."""
-    return grey(np.where(np.arange(100) < percent, level, other).reshape(10, 10))
+def with_levels(level: int, per_mille: int, other: int = 128) -> EncodedImage:
+    """So many of its thousand pixels at one level."""
+    return grey(np.where(np.arange(1000) < per_mille, level, other).reshape(25, 40))
 
 
 def with_dots(dots: int) -> EncodedImage:
@@ -158,13 +158,15 @@ BROKEN = EncodedImage(0, "eye", "jpeg", b"\xff\xd8\xff\xd9")
 def _at_an_end(name: str, end: int, inside: int) -> Subject:
     def finds(seen: History) -> bool:
         shown = [one.holds for one in seen if one.holds != "nothing"]
-        return seen[-1].holds != "nothing" and shown[-2:] == ["97 %", "97 %"]
+        useless = [one in ("97 %", "one pixel") for one in shown[-2:]]
+        return seen[-1].holds != "nothing" and useless == [True, True]
 
     messages = {
-        "97 %": with_levels(end, 97),
-        "96 %": with_levels(end, 96),
-        "just inside": with_levels(inside, 100),
-        "the other end": with_levels(255 - end, 100),
+        "97 %": with_levels(end, 970),
+        "one pixel": grey(np.full((1, 1), end)),
+        "96.9 %": with_levels(end, 969),
+        "just inside": with_levels(inside, 1000),
+        "the other end": with_levels(255 - end, 1000),
         "broken": BROKEN,
         "nothing": None,
     }
@@ -183,13 +185,13 @@ def _at_an_end(name: str, end: int, inside: int) -> Subject:
     )
 
 
-_EDGES = {f"{dots} dots": with_dots(dots) for dots in (100, 40, 20, 19, 13)} | {
-    "97 % black": with_levels(12, 97, 200),
-    "97 % white": with_levels(250, 97, 20),
+_EDGES = {f"{dots} dots": with_dots(dots) for dots in (100, 40, 20, 19, 13, 0)} | {
+    "97 % black": with_levels(12, 970, 200),
+    "97 % white": with_levels(250, 970, 20),
     "broken": BROKEN,
     "nothing": None,
 }
-_ENERGY = {f"{dots} dots": 1.25 * dots for dots in (100, 40, 20, 19, 13)}
+_ENERGY = {f"{dots} dots": 1.25 * dots for dots in (100, 40, 20, 19, 13, 0)}
 
 
 def _blurred(name: str, chosen: Sequence[str], before: Sequence[str], depth: int, is_promised: bool) -> Subject:
@@ -235,10 +237,12 @@ def cloud(degrees: Sequence[float] | np.ndarray, height_m: float = 0.0) -> Point
 
 
 def spread(first: int, beside: int, third: int) -> PointCloud:
-    """So many points at the end of the sector before the last, at the begin of the last, and in the first."""
-    places = [349.9] * first + [350.1] * beside + [5.0] * third
-    behind = cloud(places)
-    xyz = np.vstack([behind.xyz_m, np.tile(np.float32([-1, 0, 0]), (60, 1))])
+    """So many points at the end of the sector before the last, at the begin of the last, and in the second.
+
+    Sixty lie just behind, and sixty across from the first.
+    """
+    places = cloud([349.9] * first + [350.1] * beside + [15.0] * third + [169.9] * 60)
+    xyz = np.vstack([places.xyz_m, np.tile(np.float32([-1, 0, 0]), (60, 1))])
     return PointCloud(0, "top", xyz, np.zeros(len(xyz), np.float32))
 
 
@@ -351,16 +355,16 @@ SUBJECTS: tuple[Subject, ...] = (
     _stamp_age(2, 1, -6, 10),
     _rate(78),
     _rate(122),
-    _frozen("pictures", {"a": with_dots(1), "b": with_dots(2), "c": with_levels(1, 5)}),
+    _frozen("pictures", {"a": with_dots(1), "b": with_dots(2), "c": with_levels(1, 50)}),
     _frozen("sweeps", {"a": cloud([1.0, 2.0]), "b": cloud([1.0, 3.0]), "c": cloud([1.0])}),
     _at_an_end("black", 12, 13),
     _at_an_end("saturated", 250, 249),
-    _blurred("learning", ("100 dots", "20 dots", "19 dots", "97 % black"), ["100 dots"] * 3, 5, False),
+    _blurred("learning", ("100 dots", "20 dots", "19 dots", "0 dots"), ["100 dots"] * 3, 5, False),
     _blurred(
         "promised", ("100 dots", "19 dots", "97 % black", "97 % white", "broken", "nothing"), ["100 dots"] * 5, 4, True
     ),
     _blurred("window", ("100 dots", "40 dots", "13 dots"), [*["40 dots"] * 16, *["100 dots"] * 14], 4, False),
-    _blurred("window, falling", ("100 dots", "13 dots"), [*["100 dots"] * 16, *["40 dots"] * 14], 5, False),
+    _blurred("window, falling", ("100 dots", "40 dots", "13 dots"), [*["100 dots"] * 16, *["40 dots"] * 14], 5, False),
     _short("learning", [400] * 2, (400, 100, 99, 0), 4),
     _short("window", [*[400] * 5, *[200] * 5], (400, 200, 75, 74, 50, 49), 3),
     _sector(

@@ -16,8 +16,8 @@ def all_findings(struck: Struck, sensors: Collection[str] | None = None) -> Iter
     """In no particular order. `sensors`: whose messages are looked at; None: of all that the recording holds."""
     drive, topics = struck.drive, struck.drive.mapping.sensor_to_topic
     yield from sensor_findings(drive.system, struck.faulted, topics, topics if sensors is None else sensors)
-    horizon_ns = drive.horizon_ns + struck.shift_ns
-    for finding in loss_findings(drive.system, struck.timeline.samples, struck.losses, topics, horizon_ns):
+    horizon_ns, over_ns = (end_ns + struck.shift_ns for end_ns in (drive.horizon_ns, drive.timeline.last_arrival_ns))
+    for finding in loss_findings(drive.system, struck.timeline.samples, struck.losses, topics, horizon_ns, over_ns):
         yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
     targets = {strike.fault.target for strike in struck.strikes} & set(drive.task_names)
     unwatched = _unwatched_device(struck)
