@@ -149,9 +149,12 @@ def test_the_list_names_every_kind_and_why_not(folder):
     listed = json.loads(CliRunner().invoke(app, ["faults", "list", "--json"]).stdout)
     assert len(listed["kinds"]) == 24
     assert [kind["kind"] for kind in listed["kinds"] if not kind["lockstep"]] == ["resource.hold"]
+    not_paced = [kind["kind"] for kind in listed["kinds"] if not kind["paced"]]
+    assert not_paced == ["device.loss", "link.loss", "resource.hold"]
     for kind in listed["kinds"]:
-        assert bool(kind["lockstep_reason"]) != kind["lockstep"]
-        assert kind["paced_reason"]
+        for clock in ("lockstep", "paced"):
+            assert bool(kind[f"{clock}_reason"]) != kind[clock]
+        assert all(one["worst_case_ns"] for one in kind["paced_monitors"] if kind["paced"])
         assert all(one["worst_case_ns"] or kind["kind"] == "link.loss" for one in kind["monitors"][:1])
     shown = CliRunner().invoke(app, ["faults", "list", str(folder / "system.yaml")]).stdout
     assert all(kind["kind"] in shown for kind in listed["kinds"])
