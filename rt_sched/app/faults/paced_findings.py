@@ -29,9 +29,10 @@ def paced_findings(struck: PacedStruck, trace: Trace, outcome: PacedOutcome) -> 
     system, topics = struck.drive.system, struck.drive.mapping.sensor_to_topic
     delivered = AsPublished(struck, outcome)
     there = _delivered(trace.samples)
+    over_ns = min(struck.drive.timeline.last_arrival_ns + struck.shift_ns, struck.horizon_ns)
     targets = {fault.target for fault in struck.script.faults}
     found = [
-        *loss_findings(system, there, (), topics, struck.horizon_ns),
+        *loss_findings(system, there, (), topics, struck.horizon_ns, over_ns),
         *_of_supervisors(system, outcome),
         *(one for one in task_findings(system, trace, targets) if one.monitor == "deadline"),
         *_of_budgets(system, trace, targets),
