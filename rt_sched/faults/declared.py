@@ -15,6 +15,8 @@ from safety.actuator import ActuatorPolicy
 #: How long a supervisor of a paced run may take to notice what happens to a process: the kernel calls it at once, and
 #: it looks as often as this by itself.
 SUPERVISION_NS = 50 * NS_PER_MS
+#: How long a process that is killed may take to give its memory back; only then its end is told.
+ENDING_NS = 50 * NS_PER_MS
 
 
 def declared_worst_ns(system: System, kind: Kind, monitor: str) -> int | None:
@@ -25,7 +27,7 @@ def declared_worst_ns(system: System, kind: Kind, monitor: str) -> int | None:
 def declared_paced_ns(system: System, kind: Kind, monitor: str) -> int | None:
     """The same for a paced run, where supervisors and the actuators' side watch too."""
     if monitor in ("exit", "stop"):
-        return SUPERVISION_NS
+        return SUPERVISION_NS + (ENDING_NS if monitor == "exit" else 0)
     if monitor == "actuator":
         arbiters = [task for task in system.tasks if _is_arbiter(system, task.name)]
         if system.safety is None or not arbiters:

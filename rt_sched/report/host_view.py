@@ -8,6 +8,9 @@ from typing import Any
 
 from rt_sched.report.text import plural, time_with_unit
 
+#: Alerts that are told one by one.
+_MOST_TOLD = 8
+
 
 @dataclass(frozen=True, slots=True)
 class HostView:
@@ -46,6 +49,11 @@ def _lead(summary: Mapping[str, Any]) -> list[str]:
             f"{plural(feed['published'], 'sample')} were published, at most {time_with_unit(feed['max_ns'])} after "
             f"their instant; {late} later than {time_with_unit(feed['late_above_ns'])}."
         )
+    alerts = summary.get("alerts") or ()
+    if alerts:
+        told = (f"{one['monitor']} of {one['task']} at {time_with_unit(one['time_ns'])}" for one in alerts[:_MOST_TOLD])
+        more = f" and {len(alerts) - _MOST_TOLD} more" if len(alerts) > _MOST_TOLD else ""
+        found.append(f"Supervisors noticed: {', '.join(told)}{more}.")
     if loss:
         found.append(_of_supply(loss))
     return found

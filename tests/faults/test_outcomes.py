@@ -2,6 +2,7 @@
 
 import pytest
 
+from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.faults.outcomes import Verdict, outcomes
 from rt_sched.faults.script import Damage, Injection, Strike, Trigger
 from rt_sched.faults.watching import Finding
@@ -102,3 +103,14 @@ def test_a_reaction_belongs_to_the_fault_before_it():
     first, second = outcomes([strike(begin=100), strike(begin=200)], [], had, had)
     assert first.reaction is None
     assert second.reaction is not None
+
+
+def test_the_actuators_side_reacts_where_the_arbiter_does_not():
+    first, second = strike(begin=100), strike(begin=200)
+    (one, two) = with_actuators(outcomes([first, second], [], USUAL, None), [270, 180])
+    assert (one.reaction.since_ns, one.reaction.state, one.reaction.selected) == (180, "MINIMAL_RISK", "actuator")
+    assert two.reaction.since_ns == 270
+    had = [*USUAL[:3], *decisions((150, BACKUP, 0.0))]
+    (one,) = with_actuators(outcomes([first], [], had, None), [160])
+    assert one.reaction.state == "BACKUP"
+    assert with_actuators(outcomes([second], [], USUAL, None), [150])[0].reaction is None

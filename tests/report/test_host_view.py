@@ -20,6 +20,7 @@ PACED: dict[str, Any] = {
     "start_lateness": [{"task": "plan", "jobs": 3, "p50_ns": 20_000, "p99_ns": 1_230_000, "max_ns": 2_000_000}],
     "losses": [{"task": "gone", "pid": 72, "noticed_ns": None, "by_budget": False, "back_ns": None}],
     "feed": {"published": 120, "late": 2, "late_above_ns": 1_000_000, "max_ns": 3_000_000},
+    "alerts": [{"task": "plan", "monitor": "stop", "time_ns": 7_000_000}] * 9,
     "supply_loss": {"lost_ns": 50_000_000, "period_ns": 1_000_000_000, "why": "the fair server"},
 }
 
@@ -35,7 +36,16 @@ def test_each_worker_has_the_lateness_of_its_task() -> None:
     assert view is not None
     assert [row["lateness"].get("p99_ns") for row in view.workers] == [None, 1_230_000, None]
     told = " ".join(view.lead)
-    for words in ("Tier fifo", "1/2", "derived", "120 samples", "2 samples later", "the fair server"):
+    for words in (
+        "Tier fifo",
+        "1/2",
+        "derived",
+        "120 samples",
+        "2 samples later",
+        "stop of plan at 7.00",
+        "and 1 more",
+        "fair server",
+    ):
         assert words in told
 
 

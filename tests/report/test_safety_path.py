@@ -44,3 +44,27 @@ def test_the_page_shows_the_section_and_marks_findings(report_with: Any) -> None
     assert "<orin>" not in section
     assert section.count('class="n bad"') == 1
     assert 'id="safety-path"' not in render_run_report(report_with(summary={"safety_path": None}))
+
+
+def test_the_page_says_what_the_actuators_side_did(report_with: Any) -> None:
+    record = {
+        "cycle_ns": 5_000_000,
+        "command_age_limit_ns": 30_000_000,
+        "bound_ns": 35_000_000,
+        "cycles": 200,
+        "commands": 1,
+        "refused": 2,
+        "refusals": ["E2E: <ERROR>"],
+        "longest_gap_ns": None,
+        "oldest_command_ns": 29_000_000,
+        "minimal_risk": [{"since_ns": 525_000_000, "after_ns": 34_890_026}],
+    }
+    page = render_run_report(report_with(summary={"actuator": record}))
+    section = page[page.index('<section id="safety-path">') :].partition("</section>")[0]
+    for words in (
+        "200 times",
+        "1 command;",
+        "2 messages: E2E: &lt;ERROR&gt;",
+        "MINIMAL_RISK from 525.0\xa0ms on, 34.89\xa0ms",
+    ):
+        assert words in section

@@ -13,6 +13,7 @@ from typing import Any
 from rt_sched.app.faults.all_findings import all_findings
 from rt_sched.app.faults.document import run_document
 from rt_sched.app.faults.prepared import Drive, Struck, drive_of
+from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.replay.job import Progress, ReplayRequest, ReplayResult, run_replay
 from rt_sched.faults.outcomes import Decisions, outcomes
@@ -83,7 +84,9 @@ def run_script(
     found = outcomes(struck.strikes, findings, decisions, None)
     if decisions is not None and any(one.finding is None for one in found):
         found = outcomes(struck.strikes, findings, decisions, unfaulted.decisions)
-    return run_document(drive, script, file, found, findings, replayed)
+    side = None if replayed is None else replayed.summary["actuator"]
+    risks_ns = [] if side is None else [one["since_ns"] - struck.shift_ns for one in side["minimal_risk"]]
+    return run_document(drive, script, file, with_actuators(found, risks_ns), findings, replayed)
 
 
 def _replay_request(request: FaultsRequest, faults: tuple[str, ...], output: Path | None) -> ReplayRequest:

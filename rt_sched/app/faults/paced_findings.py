@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rt_sched.app.faults.paced_strikes import PacedStruck
-from rt_sched.faults.declared import SUPERVISION_NS
+from rt_sched.faults.declared import ENDING_NS, SUPERVISION_NS
 from rt_sched.faults.recording import FaultedRecording
 from rt_sched.faults.supervision import alive_timeout_ns, loss_findings, task_findings
 from rt_sched.faults.watching import Finding, sensor_findings
@@ -83,7 +83,7 @@ def _of_supervisors(system: System, outcome: PacedOutcome) -> Iterator[Finding]:
     for loss in outcome.losses:
         if loss.noticed_ns >= 0 and not loss.by_budget:
             name = system.tasks[loss.task].name
-            yield Finding(loss.noticed_ns, "exit", name, SUPERVISION_NS, "its process has ended")
+            yield Finding(loss.noticed_ns, "exit", name, ENDING_NS + SUPERVISION_NS, "its process has ended")
     for alert in outcome.alerts:
         task = system.tasks[alert.task]
         if alert.kind is AlertKind.STOPPED:

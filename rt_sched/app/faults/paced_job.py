@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ from rt_sched.app.faults.document import run_document, status_of
 from rt_sched.app.faults.paced_findings import paced_findings
 from rt_sched.app.faults.paced_strikes import PacedStruck
 from rt_sched.app.faults.prepared import Drive, drive_of
+from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.paced.job import PacedRequest, run_paced
 from rt_sched.app.replay.job import Progress, ReplayResult
-from rt_sched.faults.outcomes import Outcome, Reaction, Verdict, outcomes
+from rt_sched.faults.outcomes import Outcome, Verdict, outcomes
 from rt_sched.faults.script_file import load_script
-from rt_sched.faults.watching import Finding
 from sensors.recording import open_recording
 
 
@@ -44,7 +43,7 @@ def _document(
     strikes = struck.strikes()
     # Two runs on the wall clock are never equal, so nobody can say whether commands are as without the fault.
     found = outcomes(strikes, findings, [(at_ns - struck.shift_ns, one) for at_ns, one in decisions], None)
-    found = [_with_actuators(one, found, findings) for one in found]
+    found = with_actuators(found, (one.time_ns for one in findings if one.monitor == "actuator"))
     document = run_document(drive, struck.script, file, found, findings, replayed)
     rows = [{**row, "back_after_ns": _back(row, one)} for row, one in zip(document["faults"], found, strict=True)]
     begun = {row["name"] for row in rows}
@@ -63,17 +62,6 @@ def _document(
         "faults": rows,
         "actuator": replayed.summary["actuator"],
     }
-
-
-def _with_actuators(outcome: Outcome, all_of_them: Sequence[Outcome], findings: Sequence[Finding]) -> Outcome:
-    """With the reaction of the actuators' side, where that comes before any of the arbiter's."""
-    begin_ns = outcome.strike.begin_ns
-    next_ns = min((one.strike.begin_ns for one in all_of_them if one.strike.begin_ns > begin_ns), default=None)
-    risks = (one.time_ns for one in findings if one.monitor == "actuator" and one.time_ns >= begin_ns)
-    since_ns = min((ns for ns in risks if next_ns is None or ns < next_ns), default=None)
-    if since_ns is None or (outcome.reaction is not None and outcome.reaction.since_ns <= since_ns):
-        return outcome
-    return replace(outcome, reaction=Reaction(since_ns, "MINIMAL_RISK", "actuator", None))
 
 
 def _back(row: dict[str, Any], outcome: Outcome) -> int | None:
