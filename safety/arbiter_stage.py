@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from rt_sched.errors import DeploymentError
+from rt_sched.messages.authentication import Authenticator
 from rt_sched.messages.control import ArbiterDecision, Command, ReleaseRequest
 from rt_sched.messages.e2e import COUNTER_MODULUS, MAX_COUNTER_STEP, E2EMemory, E2EState, check, without_header
 from rt_sched.ports.stage import JobContext, SensorDescription, StageBase, StageContext, Watch
@@ -96,6 +97,7 @@ class Arbiter(StageBase):
         self._memory = ArbiterMemory()
         self._received: dict[str, E2EMemory] = {}
         self._sources: Mapping[str, str] = {}
+        self._authenticator: Authenticator | None = None
 
     @property
     def policy(self) -> ArbiterPolicy:
@@ -107,6 +109,7 @@ class Arbiter(StageBase):
         self._memory = ArbiterMemory()
         self._received = dict.fromkeys(self.inputs, E2EMemory())
         self._sources = context.sources
+        self._authenticator = context.authenticator
 
     def watches(self, context: StageContext) -> tuple[Watch, ...]:
         """Views and commands of the primary path: the state is another one when they are too old."""
@@ -162,6 +165,7 @@ class Arbiter(StageBase):
             self._received[name],
             is_register=True,
             max_step=self._max_step,
+            authenticator=self._authenticator,
         )
         return state
 

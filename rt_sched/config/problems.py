@@ -32,6 +32,11 @@ class Problems:
         self._file = file
         self._found: dict[tuple[int, int, str], Problem] = {}
 
+    @property
+    def file(self) -> str:
+        """As messages name it."""
+        return self._file
+
     def add(self, place: Place, message: str) -> None:
         """Record `message` for `place`."""
         self.add_at(place.line, place.column, place.path, message)

@@ -8,11 +8,11 @@ from rt_sched.config import fields, quantities
 from rt_sched.config.problems import Problems, lacking, listed, unknown
 from rt_sched.config.table import Key, Spec, Table, mapping_entries
 from rt_sched.config.tasks import TaskDraft
-from rt_sched.config.value import Schema
+from rt_sched.config.value import Schema, list_of
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.messages import ArbiterDecision, Command
+from rt_sched.messages import ArbiterDecision, Command, ReleaseRequest
 from rt_sched.model import Periodic, SafetyConcept, SensorKind
-from rt_sched.model.safety import Actuator, Heartbeat, Silence
+from rt_sched.model.safety import Actuator, Authentication, Heartbeat, Silence
 from rt_sched.units import NS_PER_S, ceil_int, format_ns
 
 MAX_MISSES = 100
@@ -44,6 +44,30 @@ ACTUATOR = Spec(
             quantities.time_down,
             "Without a command younger than this it brakes by itself.",
             default_text="3 distances of the arbiter's commands, at least 30ms",
+        ),
+    ),
+)
+#: What takes part in commanding: commands, the arbiter's choice, and the word that ends a minimal risk manoeuvre.
+COMMANDING = (Command.__name__, ArbiterDecision.__name__, ReleaseRequest.__name__)
+#: All types that carry a header.
+PROTECTED = (*COMMANDING, "MotionPlan", "ObjectChanges", "Situation", "TrackedObjects")
+
+AUTHENTICATION = Spec(
+    "authentication",
+    "the authentication",
+    (
+        Key(
+            "key_file",
+            fields.WORD,
+            "The file that holds the key, told from the folder of this one.",
+            required=True,
+            example="key_file: vehicle.key",
+        ),
+        Key(
+            "protects",
+            {"anyOf": [{"enum": list(PROTECTED)}, {**list_of({"enum": list(PROTECTED)}), "uniqueItems": True}]},
+            "Types of messages that must carry a tag.",
+            default_text=f"[{', '.join(COMMANDING)}]",
         ),
     ),
 )
@@ -85,6 +109,7 @@ SAFETY = Spec(
         ),
         Key("return_after", quantities.time_up_or_zero, "How long what was lost must be back.", 500_000_000, "500ms"),
         Key("actuator", {"$spec": ACTUATOR}, "What becomes of the arbiter's commands.", default_text="cycles of 5ms"),
+        Key("authentication", {"$spec": AUTHENTICATION}, "Messages carry tags, made with a key."),
     ),
 )
 
@@ -113,7 +138,24 @@ def read_safety(node: Node | None, tasks: Mapping[str, TaskDraft], problems: Pro
         decision_ns=table.read("decision"),
         return_after_ns=table.read("return_after"),
         actuator=_read_actuator(table.get("actuator"), tasks.get(arbiter or ""), problems),
+        authentication=_read_authentication(table.get("authentication"), problems),
     )
+
+
+def _read_authentication(node: Node | None, problems: Problems) -> Authentication | None:
+    """Whether the key can be read shows when a run begins: an analysis needs none."""
+    if node is None:
+        return None
+    table = Table(node, AUTHENTICATION, problems)
+    file, protects = table.get("key_file"), table.get("protects")
+    name = None if file is None else fields.text(file, problems)
+    names = COMMANDING if protects is None else fields.texts(protects, problems)
+    if protects is not None and names is not None:
+        for wrong in (one for one in names if one not in PROTECTED):
+            problems.add(protects, unknown("type of message with a header", wrong, PROTECTED))
+    if file is None or name is None:
+        return None
+    return Authentication(name, names or (), problems.file, file.line, file.column)
 
 
 def _read_heartbeat(node: Node | None, problems: Problems) -> Heartbeat:

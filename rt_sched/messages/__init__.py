@@ -1,5 +1,6 @@
 """Message types that travel along edges: frozen, with the capture time of the data they stem from."""
 
+from rt_sched.messages.authentication import Authenticator
 from rt_sched.messages.canonical import canonical_digest
 from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, InputCheck, ReleaseRequest, SensorView
 from rt_sched.messages.e2e import E2EHeader, E2EState
@@ -22,6 +23,7 @@ from rt_sched.messages.situation import MotionPlan, Situation
 __all__ = [
     "ArbiterDecision",
     "ArbiterState",
+    "Authenticator",
     "Boxes3D",
     "CameraImage",
     "Command",

@@ -6,7 +6,8 @@ is over the header's other fields and the canonical bytes of the message without
 
 What it finds: corruption (CRC), insertion and masquerade (data id, source), loss, repetition and wrong order
 (counter), delay (stamp, judged by the receiver's age limits). It does not authenticate: who can compute a CRC can
-send anything.
+send anything. For that an `Authenticator` adds a tag, where a system asks for it; then a message that is not newer than
+the last one by counter and by stamp is an error too, as it may have been sent again by anybody.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rt_sched.messages.authentication import Authenticator
 from rt_sched.messages.canonical import canonical_bytes
 
 #: The counter runs from 0 to one less and then begins again.
@@ -34,6 +36,7 @@ MAX_COUNTER_STEP = 10
 HEADER_FIELD = "header"
 
 _pack = struct.Struct("<IIIqI").pack
+_pack_crc = struct.Struct("<Q").pack
 
 Message = TypeVar("Message")
 
@@ -43,7 +46,8 @@ class E2EState(str, Enum):
 
     OK: intact and next in sequence (some may have been lost in between, as many as the receiver allows).
     REPEATED: intact, but its counter is that of the last one. WRONG_SEQUENCE: intact, but its counter stepped back or
-    too far ahead. ERROR: no header, or header and content do not belong together. NO_NEW_DATA: none has come since.
+    too far ahead. ERROR: no header, or header and content do not belong together, or the tag is not theirs, or what
+    must carry a tag is not newer than the last one. NO_NEW_DATA: none has come since.
     """
 
     OK = "OK"
@@ -55,7 +59,10 @@ class E2EState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class E2EHeader:
-    """`data_id`: of the connection, from its `source`. `length`: protected bytes. `stamp_ns`: when it was sent."""
+    """`data_id`: of the connection, from its `source`. `length`: protected bytes. `stamp_ns`: when it was sent.
+
+    `tag`: what authenticates all of it, empty where nothing does.
+    """
 
     data_id: int
     source: str
@@ -63,6 +70,7 @@ class E2EHeader:
     length: int
     stamp_ns: int
     crc: int
+    tag: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +91,13 @@ def is_protectable(message: object) -> bool:
     return _has_header(kind)
 
 
-def protect(message: Message, *, source: str, counter: int, stamp_ns: int) -> Message:
-    """`message` with a header. Raises TypeError for a type that carries none or has no canonical form."""
+def protect(
+    message: Message, *, source: str, counter: int, stamp_ns: int, authenticator: Authenticator | None = None
+) -> Message:
+    """`message` with a header, and a tag where `authenticator` covers its type.
+
+    Raises TypeError for a type that carries no header or has no canonical form.
+    """
     if not is_protectable(message):
         raise TypeError(f"{type(message).__name__} carries no E2E header")
     body = canonical_bytes(_bare(message))
@@ -97,6 +110,8 @@ def protect(message: Message, *, source: str, counter: int, stamp_ns: int) -> Me
         crc=0,
     )
     sealed = dataclasses.replace(header, crc=_checksum(header, body))
+    if authenticator is not None and authenticator.covers(message):
+        sealed = dataclasses.replace(sealed, tag=authenticator.tag(_told(sealed), _pack_crc(sealed.crc), body))
     protected: Message = _with_header(message, sealed)
     return protected
 
@@ -114,15 +129,17 @@ def check(
     *,
     is_register: bool,
     max_step: int = MAX_COUNTER_STEP,
+    authenticator: Authenticator | None = None,
 ) -> tuple[E2EState, E2EMemory]:
     """The state of `message` (None: none is there) and the receiver's next memory. Never raises.
 
     `source`: from where it must come. `is_register`: the message stays readable until the next one replaces it, so
     that the same header once more is no repetition but no new data. `max_step`: largest growth of the counter.
+    `authenticator`: for types that must carry a tag.
     """
     if message is None:
         return E2EState.NO_NEW_DATA, memory
-    header = intact_header(message, source)
+    header = intact_header(message, source, authenticator)
     if header is None:
         return E2EState.ERROR, memory
     last = memory.last
@@ -131,13 +148,19 @@ def check(
     if is_register and header == last:
         return E2EState.NO_NEW_DATA, memory
     step = (header.counter - last.counter) % COUNTER_MODULUS
+    is_newer = 0 < step < COUNTER_MODULUS // 2 and header.stamp_ns >= last.stamp_ns
+    if not is_newer and authenticator is not None and authenticator.covers(message):
+        return E2EState.ERROR, memory  # what was sent before may have been kept and sent again
     if step == 0:
         return E2EState.REPEATED, E2EMemory(header)
     return E2EState.OK if step <= max_step else E2EState.WRONG_SEQUENCE, E2EMemory(header)
 
 
-def intact_header(message: object, source: str) -> E2EHeader | None:
-    """The header of `message` if it belongs to this content and comes from `source`, else None. Never raises."""
+def intact_header(message: object, source: str, authenticator: Authenticator | None = None) -> E2EHeader | None:
+    """The header of `message` if it belongs to this content and comes from `source`, else None. Never raises.
+
+    Where `authenticator` covers the type, its tag must fit as well; elsewhere there must be none.
+    """
     header = getattr(message, HEADER_FIELD, None)
     if not is_protectable(message) or not isinstance(header, E2EHeader):
         return None
@@ -146,6 +169,10 @@ def intact_header(message: object, source: str) -> E2EHeader | None:
             return None
         body = canonical_bytes(_bare(message))
         intact = bool(header.length == len(body) and header.crc == _checksum(header, body))
+        if authenticator is not None and authenticator.covers(message):
+            intact &= authenticator.fits(header.tag, _told(header), _pack_crc(header.crc), body)
+        else:
+            intact &= isinstance(header.tag, bytes) and not header.tag
     except Exception:  # whatever a damaged value does to comparison or encoding, it is not what was sent
         return None
     return header if intact else None
@@ -154,9 +181,13 @@ def intact_header(message: object, source: str) -> E2EHeader | None:
 def _checksum(header: E2EHeader, body: bytes) -> int:
     from rt_sched.kernels.crc import crc64
 
+    return int(crc64(np.frombuffer(_told(header) + body, np.uint8)))
+
+
+def _told(header: E2EHeader) -> bytes:
+    """What a header says, but for what protects it."""
     source = header.source.encode()
-    fields = _pack(header.data_id, header.counter, header.length, header.stamp_ns, len(source))
-    return int(crc64(np.frombuffer(fields + source + body, np.uint8)))
+    return _pack(header.data_id, header.counter, header.length, header.stamp_ns, len(source)) + source
 
 
 def _bare(message: Any) -> Any:

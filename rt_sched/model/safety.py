@@ -41,6 +41,18 @@ class Actuator:
     command_age_limit_ns: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    """Messages of the types `protects` carry a tag, made with the key in `key_file`, which is told from the folder of
+    the system file. `file`, `line`, `column`: where that file names it."""
+
+    key_file: str
+    protects: tuple[str, ...]
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+
 _USUAL = Heartbeat()
 
 
@@ -52,7 +64,7 @@ class SafetyConcept:
     device must be handled. `heartbeat`: of all devices but that of the arbiter. `silence`: by kind of sensor,
     `Silence()` for kinds that are not named. `decision_ns`: from the notice of a loss until the takeover for it is in
     force, the look-up and the switch. `return_after_ns`: for how long what was lost must be back before the nominal
-    placement is. `actuator`: what becomes of the arbiter's commands.
+    placement is. `actuator`: what becomes of the arbiter's commands. `authentication`: of messages.
     """
 
     arbiter: str
@@ -65,6 +77,7 @@ class SafetyConcept:
     decision_ns: int = 1_000_000
     return_after_ns: int = 500_000_000
     actuator: Actuator = Actuator()
+    authentication: Authentication | None = None
 
     def silence_of(self, kind: SensorKind) -> Silence:
         """When a sensor of this kind is taken for lost."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from rt_sched.errors import DataError
+from rt_sched.messages.authentication import Authenticator
 
 
 class Rejected(DataError):
@@ -52,6 +53,7 @@ class StageContext:
     capture stamps that one job may combine, None without a limit; a stage that combines inputs keeps it.
     `feeders`: input name -> the task that it is connected to; an input from a sensor has none. With it stages that must
     fit each other say so at start. `sources`: connected input -> "task.port", or the sensor, that it comes from.
+    `authenticator`: for stages that check the headers of their inputs themselves, of messages that must carry a tag.
     """
 
     task: str
@@ -60,6 +62,7 @@ class StageContext:
     max_disparity_ns: int | None = None
     feeders: Mapping[str, Feeder] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    authenticator: Authenticator | None = None
 
 
 @dataclass(frozen=True, slots=True)

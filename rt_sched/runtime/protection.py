@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rt_sched.messages.authentication import Authenticator
 from rt_sched.messages.e2e import (
     COUNTER_MODULUS,
     E2EMemory,
@@ -21,10 +22,18 @@ from rt_sched.ports import JobContext
 _ANY_STEP_AHEAD = COUNTER_MODULUS // 2 - 1
 
 
-def protected_outputs(task: str, context: JobContext, outputs: Mapping[str, Any]) -> dict[str, Any]:
+def protected_outputs(
+    task: str, context: JobContext, outputs: Mapping[str, Any], authenticator: Authenticator | None = None
+) -> dict[str, Any]:
     """`outputs` by port, with headers where their types carry one; the counter is the number of the job."""
     return {
-        port: protect(message, source=f"{task}.{port}", counter=context.number, stamp_ns=context.finish_ns)
+        port: protect(
+            message,
+            source=f"{task}.{port}",
+            counter=context.number,
+            stamp_ns=context.finish_ns,
+            authenticator=authenticator,
+        )
         if is_protectable(message)
         else message
         for port, message in outputs.items()
@@ -32,10 +41,14 @@ def protected_outputs(task: str, context: JobContext, outputs: Mapping[str, Any]
 
 
 class InputGuard:
-    """The receiving ends of a task's inputs. `keeps_memory`: jobs come in order, so that sequence can be judged too."""
+    """The receiving ends of a task's inputs. `keeps_memory`: jobs come in order, so that sequence can be judged too.
 
-    def __init__(self, task: Task, *, keeps_memory: bool) -> None:
+    `authenticator`: of what the task reads, and publishes; None where nothing carries a tag.
+    """
+
+    def __init__(self, task: Task, *, keeps_memory: bool, authenticator: Authenticator | None = None) -> None:
         self._inputs = task.inputs
+        self.authenticator = authenticator
         self._memory = [E2EMemory()] * len(task.inputs) if keeps_memory else None
 
     def source(self, slot: int) -> str:
@@ -46,9 +59,14 @@ class InputGuard:
         """The state of `message` at input `slot`; without memory OK or ERROR only."""
         source = self.source(slot)
         if self._memory is None:
-            return E2EState.ERROR if intact_header(message, source) is None else E2EState.OK
+            return E2EState.ERROR if intact_header(message, source, self.authenticator) is None else E2EState.OK
         is_register = self._inputs[slot].edge.kind is EdgeKind.LATEST
         state, self._memory[slot] = check(
-            message, source, self._memory[slot], is_register=is_register, max_step=_ANY_STEP_AHEAD
+            message,
+            source,
+            self._memory[slot],
+            is_register=is_register,
+            max_step=_ANY_STEP_AHEAD,
+            authenticator=self.authenticator,
         )
         return state

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rt_sched.errors import DataError, DeploymentError, RtSchedError
-from rt_sched.messages import canonical_digest
+from rt_sched.messages import Authenticator, canonical_digest
 from rt_sched.messages.control import InputCheck
 from rt_sched.messages.e2e import E2EState, is_protectable, without_header
 from rt_sched.model import System, Task
@@ -87,6 +87,7 @@ class StageGraph:
     """Builds and computes the nodes of one run. `decode` turns a recorded message into a message type.
 
     `successors`: the stage of a task, by its index, in each life of it but the first, for stateful ones.
+    `authenticator`: of the messages that must carry a tag.
     """
 
     def __init__(
@@ -96,11 +97,15 @@ class StageGraph:
         dataflow: Dataflow,
         decode: Callable[[RecordedMessage], Any],
         successors: Mapping[tuple[int, int], Stage] = MappingProxyType({}),
+        authenticator: Authenticator | None = None,
     ) -> None:
         self._tasks = system.tasks
         everyone = {(index, 0): stage for index, stage in enumerate(stages)} | dict(successors)
         self._served = {
-            key: (stage, InputGuard(system.tasks[key[0]], keeps_memory=stage.stateful))
+            key: (
+                stage,
+                InputGuard(system.tasks[key[0]], keeps_memory=stage.stateful, authenticator=authenticator),
+            )
             for key, stage in everyone.items()
         }
         self._dataflow = dataflow
@@ -220,8 +225,9 @@ def run_job(
         raise StageFailure(task.name, task.stage, context.number, error) from error
     if finished_ns is not None:
         context = dataclasses.replace(context, finish_ns=finished_ns())
-        return Outputs(protected_outputs(task.name, context, outputs), b"", tuple(checks))
-    return Outputs(protected_outputs(task.name, context, outputs), outputs_digest(outputs), tuple(checks))
+        return Outputs(protected_outputs(task.name, context, outputs, guard.authenticator), b"", tuple(checks))
+    published = protected_outputs(task.name, context, outputs, guard.authenticator)
+    return Outputs(published, outputs_digest(outputs), tuple(checks))
 
 
 def outputs_digest(outputs: Mapping[str, Any]) -> bytes:

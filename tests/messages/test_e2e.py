@@ -140,7 +140,15 @@ def test_every_field_of_a_command_is_protected() -> None:
 def test_every_field_of_the_header_is_protected() -> None:
     header = sent(3).header
     assert header is not None
-    changes: dict[str, Any] = {"data_id": 1, "source": "x", "counter": 4, "length": 1, "stamp_ns": 0, "crc": 1}
+    changes: dict[str, Any] = {
+        "data_id": 1,
+        "source": "x",
+        "counter": 4,
+        "length": 1,
+        "stamp_ns": 0,
+        "crc": 1,
+        "tag": b"x",
+    }
     assert set(changes) == {field.name for field in dataclasses.fields(E2EHeader)}
     for name, value in changes.items():
         damaged = dataclasses.replace(sent(3), header=dataclasses.replace(header, **{name: value}))

@@ -57,7 +57,7 @@ def _watches(system: System) -> Watches:
         stage = stages.create(task) if task.stage else None
         told = getattr(stage, "watches", None)
         if told is not None:
-            found[task.name] = tuple(told(stage_context(system, task)))
+            found[task.name] = tuple(told(stage_context(system, task, authenticator=None)))
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from rt_sched.app.init.job import system_text_for
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.config import load_system, load_system_text
+from rt_sched.messages import Authenticator
 from rt_sched.model import Sensor, System, Task
 from rt_sched.ports import Feeder, Recording, SensorDescription, StageCatalogue, StageContext
 from rt_sched.runtime.merged_stage import last_part
@@ -26,13 +27,15 @@ def system_for(argument: str | None, recording: Recording, stages: StageCatalogu
     return load_system_text(text, file_name=f"(made from {recording.path})", base_dir=Path.cwd(), stages=stages), None
 
 
-def stage_context(system: System, task: Task) -> StageContext:
-    """What the stage of `task` is told at start."""
+def stage_context(system: System, task: Task, *, authenticator: Authenticator | None) -> StageContext:
+    """What the stage of `task` is told at start; `authenticator`: of the run, None where no message is exchanged."""
     sensors = {sensor.name: _describe(sensor) for sensor in system.sensors}
     tasks = {other.name: other for other in system.tasks}
     feeders = _feeders(task, tasks, levels=2)
     sources = {port.name: port.origin for port in task.inputs}
-    return StageContext(task.name, Path(system.base_dir), sensors, task.max_disparity_ns, feeders, sources)
+    return StageContext(
+        task.name, Path(system.base_dir), sensors, task.max_disparity_ns, feeders, sources, authenticator
+    )
 
 
 def _feeders(task: Task, tasks: Mapping[str, Task], levels: int) -> dict[str, Feeder]:

@@ -44,6 +44,7 @@ from rt_sched.runtime.detection import detect
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.host.supply import supply_loss
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedRun, host_cores
 from rt_sched.runtime.paced.feeder import Playback, decode_ahead
 from rt_sched.runtime.paced.gather import Course, trace_of
@@ -138,6 +139,7 @@ def run_paced(
         given = lower(system, plan, timeline.samples, horizon_ns=horizon_ns)
         host_cores(system, plan)
         refuse(given.setup)
+        authenticator = authenticator_of(system)
         progress.step("loading the scheduling kernel")
         kernels.warm_up()
         ring.warm_up()
@@ -146,7 +148,7 @@ def run_paced(
 
         def make_stage(index: int) -> Stage:
             stage = catalogue.create(system.tasks[index])
-            stage.start(stage_context(system, system.tasks[index]))
+            stage.start(stage_context(system, system.tasks[index], authenticator=authenticator))
             return stage if faults is None else faults.stage(index, stage, request.rate)
 
         def decode(playback: Playback) -> None:
@@ -253,7 +255,7 @@ def _rehearsed(
         stages = []
         for task in system.tasks:
             stage = catalogue.create(task)
-            stage.start(stage_context(system, task))
+            stage.start(stage_context(system, task, authenticator=authenticator_of(system)))
             stack.callback(stage.stop)
             stages.append(stage)
         needs = pixels_needed(system, stages, mapping)

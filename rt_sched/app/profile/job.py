@@ -24,6 +24,7 @@ from rt_sched.errors import DataError
 from rt_sched.lowering import lower
 from rt_sched.ports import Stage
 from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.rehearsal import Example, rehearse
 from rt_sched.runtime.timeline import build_timeline
 from rt_sched.units import NS_PER_MS, ceil_int, floor_int
@@ -65,10 +66,11 @@ def profile(request: ProfileRequest, progress: Progress) -> dict[str, Any]:
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         given = lower(system, plan, timeline.samples, horizon_ns=min(request.duration_ns, horizon_of(system, timeline)))
         kernels.warm_up()
+        authenticator = authenticator_of(system)
 
         def make_stage(index: int) -> Stage:
             stage = catalogue.create(system.tasks[index])
-            stage.start(stage_context(system, system.tasks[index]))
+            stage.start(stage_context(system, system.tasks[index], authenticator=authenticator))
             return stage
 
         progress.step("replaying once, for what the jobs read")

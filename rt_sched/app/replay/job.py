@@ -37,6 +37,7 @@ from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.runtime.dataflow import Dataflow
 from rt_sched.runtime.detection import detect
 from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.lives import Lives, lives_of
 from rt_sched.runtime.lockstep import execute
 from rt_sched.runtime.stage_graph import FinishedJob, StageGraph, samples_read
@@ -199,11 +200,12 @@ def _started(
     system: System, catalogue: ImportedStages, lives: Lives
 ) -> Iterator[tuple[list[Stage], dict[tuple[int, int], Stage]]]:
     """All stages, and one for every later life of a stateful task, started; stopped again whatever happens."""
+    authenticator = authenticator_of(system)
     with ExitStack() as stack:
 
         def started(task: Task) -> Stage:
             stage = catalogue.create(task)
-            stage.start(stage_context(system, task))
+            stage.start(stage_context(system, task, authenticator=authenticator))
             stack.callback(stage.stop)
             return stage
 
@@ -239,7 +241,7 @@ def _replay(
     feed = SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline)
     with Dataflow(threads, in_flight=64 * threads) as dataflow:
         decode = DecodeAhead(recording.decode, pixels_needed(system, stages, mapping))
-        graph = StageGraph(system, stages, dataflow, decode, successors)
+        graph = StageGraph(system, stages, dataflow, decode, successors, authenticator_of(system))
         for finished in execute(
             simulation,
             task_names,

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from rt_sched.messages import ArbiterDecision, ArbiterState, Command
+from rt_sched.messages import ArbiterDecision, ArbiterState, Authenticator, Command
 from rt_sched.messages.e2e import COUNTER_MODULUS, E2EMemory, E2EState, check, protect
 from rt_sched.model import Edge, EdgeKind, Overflow
 from rt_sched.ports import Port, Reader
@@ -71,13 +71,20 @@ class ActuatorOrder:
 class ActuatorSide:
     """Made before forks. `message_bytes`: of the largest decision so far."""
 
-    def __init__(self, order: ActuatorOrder, message_bytes: int, clock: PacedClock, horizon_ns: int) -> None:
+    def __init__(
+        self,
+        order: ActuatorOrder,
+        message_bytes: int,
+        clock: PacedClock,
+        horizon_ns: int,
+        authenticator: Authenticator | None = None,
+    ) -> None:
         edge = Edge(EdgeKind.LATEST, 1, Overflow.DROP_OLDEST)
         size = max(_LEAST_BYTES, 3 * message_bytes)
         self._segment = Segment.create([Channel(_CHANNEL, size, (ChannelReader(_READER, edge, 2),))])
         self._port = cast(Port, self._segment)
         self.task, self.policy = order.task, order.policy
-        self._source = f"{order.task}.{order.port}"
+        self._source, self._authenticator = f"{order.task}.{order.port}", authenticator
         self._where, self._clock, self._horizon_ns = order.port, clock, horizon_ns
         self._rows = shared_array(_ROW, horizon_ns // order.policy.cycle_ns + 2)
         self._count = shared_array(np.int64, 3)
@@ -146,7 +153,14 @@ class ActuatorSide:
         decision: Any = result.ports.get(self._where) if isinstance(result, Outputs) else None
         if not isinstance(decision, ArbiterDecision):
             return ActuatorInput(None, E2EState.ERROR), known, seen
-        state, known = check(decision, self._source, known, is_register=True, max_step=_ANY_STEP_AHEAD)
+        state, known = check(
+            decision,
+            self._source,
+            known,
+            is_register=True,
+            max_step=_ANY_STEP_AHEAD,
+            authenticator=self._authenticator,
+        )
         sent_ns = 0 if decision.header is None else decision.header.stamp_ns
         return ActuatorInput(decision.command, state, sent_ns), known, seen
 

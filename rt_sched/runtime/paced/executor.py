@@ -25,6 +25,7 @@ from rt_sched.runtime.host.observed import ObservedProcess, observe
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.supply import deadline_share
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.actuator import ActuatorOrder, ActuatorSide, Publish
 from rt_sched.runtime.paced.alerts import Alert, Alerts
 from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
@@ -131,6 +132,7 @@ class PacedRun:
     def __init__(self, order: PacedOrder) -> None:
         refuse(order.setup)
         self._order = order
+        self._authenticator = authenticator_of(order.system)
         self._cores = host_cores(order.system, order.plan)
         self._publisher = publisher_of(order.system, order.plan, order.rehearsal.bytes_of)
         self._seats = seats(order.setup, order.tier, self._reserved())
@@ -379,6 +381,7 @@ class PacedRun:
             turns=self._turns[index],
             publish=publish,
             keep=self._spools[index].keep,
+            authenticator=self._authenticator,
         )
 
     def _oversight(self, charges: Sequence[Charge]) -> Oversight:
@@ -398,7 +401,7 @@ class PacedRun:
         if order is None:
             return None
         seen_bytes = self._order.rehearsal.bytes_of.get((order.task, order.port), 0)
-        return ActuatorSide(order, seen_bytes, self.clock, self._order.horizon_ns)
+        return ActuatorSide(order, seen_bytes, self.clock, self._order.horizon_ns, self._authenticator)
 
     def _make_injector(self) -> Injector | None:
         blows = self._order.blows

@@ -16,6 +16,7 @@ from rt_sched.model import System
 from rt_sched.ports import JobContext, RecordedMessage, Stage
 from rt_sched.runtime.dataflow import Dataflow
 from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.lockstep import execute
 from rt_sched.runtime.paced.codec import Encoded
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs, StageGraph
@@ -59,7 +60,7 @@ def rehearse(
     simulation = Simulation(given)
     names = [task.name for task in system.tasks]
     with Dataflow(1, in_flight=1) as dataflow:
-        graph = StageGraph(system, stages, dataflow, decode)
+        graph = StageGraph(system, stages, dataflow, decode, authenticator=authenticator_of(system))
         for finished in execute(simulation, names, samples, graph, feed, lambda _now_ns: None):
             if isinstance(finished, FinishedJob):
                 source, message = names[finished.task], finished.job

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rt_sched.messages import Authenticator
 from rt_sched.model import Task
 from rt_sched.ports import JobContext, Stage
 from rt_sched.runtime.host.cpu_time import thread_clock
@@ -34,7 +35,7 @@ class Post:
 
     `publish`: hands on what a job has packed, by port, with its number and stamp; its last argument notes and returns
     the run time, and is called before anybody can read.
-    `keep`: puts it into the record of the run.
+    `keep`: puts it into the record of the run. `authenticator`: of messages that must carry a tag.
     """
 
     task: Task
@@ -47,6 +48,7 @@ class Post:
     turns: Turns
     publish: Callable[[Mapping[str, Encoded], int, int, Callable[[], int]], None]
     keep: Callable[[int, Outputs | NoData, Mapping[str, Encoded]], None]
+    authenticator: Authenticator | None = None
 
 
 class Worker:
@@ -54,7 +56,7 @@ class Worker:
 
     def __init__(self, post: Post, stage: Stage, budget: MarkedTimer | None) -> None:
         self._post, self._stage, self._budget = post, stage, budget
-        self._guard = InputGuard(post.task, keeps_memory=stage.stateful)
+        self._guard = InputGuard(post.task, keeps_memory=stage.stateful, authenticator=post.authenticator)
         self._pid = os.getpid()
         self._cpu = thread_clock(0)
 
