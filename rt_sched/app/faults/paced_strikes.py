@@ -22,8 +22,8 @@ from rt_sched.model import Periodic
 from rt_sched.ports import JobContext, Recording, Stage
 from rt_sched.runtime.paced.executor import PacedOutcome
 from rt_sched.runtime.paced.injector import Blow, Deed, Moment
-from rt_sched.runtime.timeline import build_timeline
-from rt_sched.trace.records import Trace
+from rt_sched.runtime.timeline import Timeline, build_timeline
+from rt_sched.trace.records import SampleTable, Trace
 from rt_sched.units import NS_PER_S, floor_int, format_ns
 
 #: Losses of sensors take their messages away.
@@ -56,12 +56,32 @@ class PacedStruck:
             raise ConfigError(self._problems)
         self.faulted = self.recording(drive.recording)
         topics = drive.mapping.sensor_to_topic
-        self.timeline = build_timeline(self.faulted, drive.system.sensors, topics)
+        self.timeline = self._as_sent(build_timeline(self.faulted, drive.system.sensors, topics))
         #: By how much times of the run with faults are larger: its first message may be another one.
         self.shift_ns = drive.timeline.origin_ns - self.timeline.origin_ns
         self.horizon_ns = min(horizon_of(drive.system, self.timeline), duration_ns or self.drive.horizon_ns)
         self._struck = [fault for fault in script.faults if fault.kind_name in _DEEDS]
         self.seen: tuple[Trace, PacedOutcome, Decisions] | None = None
+
+    def _as_sent(self, timeline: Timeline) -> Timeline:
+        """Messages whose stamps step arrive when they did: a time line takes none for there before its stamp."""
+        topics = {
+            self.drive.mapping.sensor_to_topic[one.fault.target]
+            for one in self.on_messages
+            if one.fault.kind_name == "clock.step"
+        }
+        if not topics:
+            return timeline
+        shift_ns = self.drive.timeline.origin_ns - timeline.origin_ns
+        sent_ns = {one.index: self.faulted.arrival_ns(one) + shift_ns for one in self.faulted.messages(sorted(topics))}
+        samples = timeline.samples
+        arrivals = zip(timeline.file_index.tolist(), samples.arrival_ns.tolist(), strict=True)
+        arrival_ns = np.array([max(sent_ns.get(index, usual_ns), 0) for index, usual_ns in arrivals], np.int64)
+        order = np.lexsort((timeline.file_index, samples.sensor, arrival_ns))
+        columns = (samples.sensor, samples.number, arrival_ns, samples.capture_ns, samples.status)
+        return replace(
+            timeline, samples=SampleTable(*(one[order] for one in columns)), file_index=timeline.file_index[order]
+        )
 
     def recording(self, recording: Recording) -> FaultedRecording:
         """What the sensors send instead."""

@@ -84,7 +84,10 @@ class PacedRequest:
 
 
 class PacedFaults(Protocol):
-    """What a fault script does to a paced run."""
+    """What a fault script does to a paced run. `timeline`: of the recording with its faults."""
+
+    @property
+    def timeline(self) -> Timeline: ...
 
     def recording(self, recording: Recording) -> Recording:
         """What the sensors send instead."""
@@ -133,8 +136,7 @@ def run_paced(
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         usual = recording, timeline
         if faults is not None:
-            recording = faults.recording(recording)
-            timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
+            recording, timeline = faults.recording(recording), faults.timeline
         horizon_ns = min(horizon_of(system, timeline), request.duration_ns or horizon_of(system, timeline))
         given = lower(system, plan, timeline.samples, horizon_ns=horizon_ns)
         host_cores(system, plan)
