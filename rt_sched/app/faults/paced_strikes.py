@@ -78,10 +78,14 @@ class PacedStruck:
         arrivals = zip(timeline.file_index.tolist(), samples.arrival_ns.tolist(), strict=True)
         arrival_ns = np.array([max(sent_ns.get(index, usual_ns), 0) for index, usual_ns in arrivals], np.int64)
         order = np.lexsort((timeline.file_index, samples.sensor, arrival_ns))
-        columns = (samples.sensor, samples.number, arrival_ns, samples.capture_ns, samples.status)
-        return replace(
-            timeline, samples=SampleTable(*(one[order] for one in columns)), file_index=timeline.file_index[order]
+        moved = SampleTable(
+            samples.sensor[order],
+            samples.number[order],
+            arrival_ns[order],
+            samples.capture_ns[order],
+            samples.status[order],
         )
+        return replace(timeline, samples=moved, file_index=timeline.file_index[order])
 
     def recording(self, recording: Recording) -> FaultedRecording:
         """What the sensors send instead."""
