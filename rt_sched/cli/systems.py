@@ -35,8 +35,16 @@ def show(
 @app.command(short_help="The JSON Schema of system files, for editors.")
 def schema(
     report: Annotated[bool, typer.Option("--report", help="That of a report's JSON document instead.")] = False,
+    faults: Annotated[bool, typer.Option("--faults", help="That of fault scripts instead.")] = False,
 ) -> None:
     """Print the JSON Schema of system files, for editors that check and complete while one writes."""
+    if report and faults:
+        raise typer.BadParameter("give --report or --faults, not both")
+    if faults:
+        from rt_sched.faults.script_schema import script_schema
+
+        print_json(script_schema())
+        return
     if report:
         from rt_sched.report.schedulability.schema import report_schema
 

@@ -14,11 +14,16 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def system_schema() -> dict[str, Any]:
     """The schema (draft 2020-12). What depends on other parts of a file, such as names, only the loader can check."""
+    return schema_of(SYSTEM, "rt-sched system file")
+
+
+def schema_of(spec: Spec, title: str) -> dict[str, Any]:
+    """The schema of files that are one `spec`."""
     definitions: dict[str, Any] = {}
-    root = _mapping_schema(SYSTEM, definitions)
+    root = _mapping_schema(spec, definitions)
     return {
         "$schema": DIALECT,
-        "title": "rt-sched system file",
+        "title": title,
         **root,
         "$defs": dict(sorted(definitions.items())),
     }
