@@ -123,6 +123,9 @@ def campaign(
     threads: Threads = None,
     stages: Annotated[bool, typer.Option(help="Run the stages, or only monitors and schedule.")] = False,
     salvage: Salvage = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page with the coverage.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Draw faults, run each by itself, and count verdicts by kind: exit 0, 1 (silent, late) or 3 (unknown)."""
@@ -138,7 +141,7 @@ def campaign(
         system, Path("(drawn)"), log, plan, policy, seed, threads, stages, None, salvage, command_line()
     )
     with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
-        document = run_campaign(request, runs, draw, tuple(kind or ()), terminal)
+        document = run_campaign(request, runs, draw, tuple(kind or ()), terminal, report)
     terminal.close()
     if as_json:
         print_json(document)

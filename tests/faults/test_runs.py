@@ -141,8 +141,11 @@ def test_the_commands_end_with_the_code_of_their_status(folder):
     assert "imu_range" in told.stdout
     assert "every fault was detected in time" in told.stdout
     call = ["faults", "campaign", str(folder / "system.yaml"), "--runs", "2", "--kind", "imu.saturate", "--log", LOG]
-    told = CliRunner().invoke(app, call)
+    told = CliRunner().invoke(app, [*call, "--report", str(folder / "coverage.html")])
     assert (told.exit_code, "imu.saturate" in told.stdout) == (0, True)
+    assert "2 runs with one fault each" in (folder / "coverage.html").read_text(encoding="utf-8")
+    told = CliRunner().invoke(app, [*call, "--report", str(folder / "nowhere" / "coverage.html")])
+    assert isinstance(told.exception, ConfigError)
 
 
 def test_the_list_names_every_kind_and_why_not(folder):

@@ -14,19 +14,29 @@ from rt_sched.app.faults.document import campaign_document
 from rt_sched.app.faults.job import FaultsRequest, Unfaulted, opened, run_script
 from rt_sched.app.replay.job import Progress
 from rt_sched.config.problems import unknown
-from rt_sched.errors import ConfigError, Problem
+from rt_sched.errors import ConfigError, DeploymentError, Problem
 from rt_sched.faults.draw import drawn_scripts
 from rt_sched.faults.kinds import BY_NAME
 from rt_sched.faults.script import Injection
+from rt_sched.report.campaign_page import campaign_page
 
 
 def run_campaign(
-    request: FaultsRequest, runs: int, seed: int, kinds: Sequence[str], progress: Progress
+    request: FaultsRequest,
+    runs: int,
+    seed: int,
+    kinds: Sequence[str],
+    progress: Progress,
+    report: Path | None = None,
 ) -> dict[str, Any]:
     """The document of `runs` runs with one drawn fault each; `kinds`: those to draw from, empty for all.
 
-    Raises RtSchedError for anything that the user can mend. Run folders are not kept.
+    `report`: where the page about it is written. Raises RtSchedError for anything that the user can mend. Run folders
+    are not kept.
     """
+    if report is not None and (report.suffix != ".html" or not report.parent.is_dir()):
+        reason = "give a name that ends in .html, in a folder that is there"
+        raise ConfigError([Problem("--report", 0, 0, str(report), reason)])
     wrong = [name for name in kinds if name not in BY_NAME]
     if wrong:
         raise ConfigError([Problem("--kind", 0, 0, name, unknown("kind of fault", name, BY_NAME)) for name in wrong])
@@ -42,7 +52,17 @@ def run_campaign(
             progress.step(f"run {number + 1} of {runs}: {script.faults[0].kind_name} of {script.faults[0].target}")
             document = run_script(one, drive, script, progress, unfaulted)
             rows += [{**row, "drawn": _drawn(script.faults[0])} for row in document["faults"]]
-        return campaign_document(drive, seed, rows)
+        document = campaign_document(drive, seed, rows)
+    if report is not None:
+        _write(report, campaign_page(document))
+    return document
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise DeploymentError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _drawn(fault: Injection) -> dict[str, Any]:

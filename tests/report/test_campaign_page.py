@@ -1,0 +1,92 @@
+"""The page of a campaign: its table and its bar say what the document says, and everything in it is text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from rt_sched.report.campaign_page import VERDICTS, campaign_page
+
+
+def run(number: int, kind: str, verdict: str, after_ns: int | None = None, target: str = "front") -> dict[str, Any]:
+    return {
+        "name": f"run-{number}",
+        "kind": kind,
+        "target": target,
+        "begin_ns": 1_500_000_000,
+        "verdict": verdict,
+        "detected_by": None if after_ns is None else "black",
+        "detected_after_ns": after_ns,
+        "worst_case_ns": None if after_ns is None else 67_000_000,
+        "drawn": {"share": "1/2"},
+    }
+
+
+def document(*runs: dict[str, Any], status: str = "ok") -> dict[str, Any]:
+    kinds = []
+    for kind in dict.fromkeys(one["kind"] for one in runs):
+        mine = [one for one in runs if one["kind"] == kind]
+        counts = {name: sum(one["verdict"] == name for one in mine) for name, _, _ in VERDICTS}
+        times = {"detected_after_max_ns": 38_000_000, "worst_case_max_ns": 67_000_000}
+        kinds.append({"kind": kind, "runs": len(mine), **counts, **times})
+    return {
+        "system": "small",
+        "recording": "drive.mcap",
+        "seed": 5,
+        "clock": "lockstep",
+        "status": status,
+        "kinds": kinds,
+        "runs": list(runs),
+    }
+
+
+FOUR = (
+    run(0, "camera.black", "detected", 38_000_000),
+    run(1, "camera.black", "tolerated"),
+    run(2, "message.drop", "silent"),
+    run(3, "message.drop", "detected", 12_000_000),
+)
+
+
+def rows(page: str, region: str) -> list[list[str]]:
+    table = page.split(f'aria-label="{region}"')[1].split("</table>")[0]
+    body = table.split("<tbody>")[1]
+    cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in body.split("</tr>") if "<td" in row)
+    return [[re.sub(r"<[^>]*>", "", cell) for cell in row] for row in cells]
+
+
+def test_the_table_counts_by_kind() -> None:
+    found = rows(campaign_page(document(*FOUR, status="silent")), "Verdicts by kind of fault")
+    assert found == [
+        ["camera.black", "2", "1", "1", "0", "0", "0", "38.00", "67.00"],
+        ["message.drop", "2", "1", "0", "0", "0", "1", "38.00", "67.00"],
+    ]
+
+
+def test_the_bar_is_whole_and_in_proportion() -> None:
+    page = campaign_page(document(*FOUR, status="silent"))
+    bar = page.split('class="stack coverage"')[1].split("</div>")[0]
+    assert 'aria-label="detected 2, tolerated 1, unknown 0, late 0, silent 1"' in bar
+    widths = [float(width) for width in re.findall(r"width:([0-9.]+)%", bar)]
+    assert widths == [50.0, 25.0, 25.0]
+
+
+def test_what_was_missed_is_listed_with_what_was_drawn() -> None:
+    found = rows(campaign_page(document(*FOUR, status="silent")), "Faults that were not detected in time")
+    assert found == [["run-2", "message.drop", "front", "silent", "1\u202f500.00", "share 1/2"]]
+    assert "Not detected in time" not in campaign_page(document(FOUR[0]))
+    assert len(rows(campaign_page(document(*FOUR, status="silent")), "All runs")) == 4
+
+
+@pytest.mark.parametrize("status", ["ok", "silent", "unknown"])
+def test_the_page_needs_nothing_else_and_shows_everything_as_text(status: str) -> None:
+    page = campaign_page(document(run(0, "camera.black", "silent", target="<script>x</script>\x00"), status=status))
+    assert "<script" not in page
+    assert "\x00" not in page
+    assert "&lt;script&gt;" in page
+    assert re.search(r"(src|href)=", page) is None
+    assert page == campaign_page(
+        document(run(0, "camera.black", "silent", target="<script>x</script>\x00"), status=status)
+    )
