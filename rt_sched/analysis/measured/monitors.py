@@ -125,6 +125,11 @@ def _found(checks: Sequence[Check]) -> tuple[Monitor, ...]:
     return tuple(found)
 
 
+def monitor_of(key: str, text: str, check: Callable[[], Looked]) -> Monitor | None:
+    """One more monitor, whose values are times that have a most; None where there is nothing to check."""
+    return next(iter(_found([(key, text, "at most", check)])), None)
+
+
 class _Watch:
     """The checks over one trace."""
 

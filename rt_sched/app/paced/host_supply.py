@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.measured.host_time import host_monitor
+from rt_sched.analysis.measured.monitors import Monitor
 from rt_sched.analysis.methods import METHODS, Method
-from rt_sched.analysis.methods.reservations import reservation_method
+from rt_sched.analysis.methods.reservations import Reservation, reservation_method
 from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.analysis.system.spare_time import spare_times_ns
 from rt_sched.model import ExecutionTime, Placement, Plan, Sporadic, System, Task
@@ -20,11 +22,13 @@ from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.publisher import Publisher
 from rt_sched.runtime.paced.reservations import task_reservations
+from rt_sched.trace.records import Trace
 
 
 @dataclass(frozen=True, slots=True)
 class HostShare:
-    """`system`, `plan`: with what the host takes; `methods`: of the tier. `loss`: what the kernel may take, or None.
+    """`system`, `plan`: with what the host takes; `methods`, `reservations`: of the tier. `loss`: what the
+    kernel may take, or None.
 
     `spare_ns`: by processor, what tasks leave in each of its periods at least, None where there is no bound; `counted`:
     the processors on which the loss counts, as they leave less. `why_no_bounds`: where the tier has none then.
@@ -33,6 +37,7 @@ class HostShare:
     system: System
     plan: Plan
     methods: Sequence[Method]
+    reservations: dict[int, Reservation]
     loss: SupplyLoss | None
     spare_ns: dict[str, int | None]
     counted: tuple[str, ...]
@@ -47,20 +52,29 @@ def host_share(system: System, plan: Plan, tier: Tier, publisher: Publisher, los
     `spare_times_ns`. So where that is the part or more, it never does, by induction over time.
     """
     if tier is Tier.USER:
-        return HostShare(system, plan, METHODS, None, {}, ())
+        return HostShare(system, plan, METHODS, {}, None, {}, ())
     system, plan = with_publisher(system, plan, publisher)
-    methods = (reservation_method(task_reservations(system, plan)),) if tier is Tier.DEADLINE else METHODS
+    reservations = task_reservations(system, plan) if tier is Tier.DEADLINE else {}
+    methods = (reservation_method(reservations),) if reservations else METHODS
     if loss is None:
-        return HostShare(system, plan, methods, None, {}, ())
+        return HostShare(system, plan, methods, reservations, None, {}, ())
     mode = mode_loads(system, plan)[0]
     spare_ns = spare_times_ns(mode, mode_bounds(mode, methods), loss.period_ns)
     counted = tuple(name for name, left_ns in spare_ns.items() if left_ns is None or left_ns < loss.lost_ns)
     if counted and tier is Tier.DEADLINE:
         why = f"reservations on {', '.join(counted)} may leave others less than what the kernel then takes: {loss.why}"
-        return HostShare(system, plan, methods, loss, spare_ns, counted, why)
+        return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, why)
     for name in counted:
         system, plan = with_supply_loss(system, plan, loss, name)
-    return HostShare(system, plan, methods, loss, spare_ns, counted)
+    return HostShare(system, plan, methods, reservations, loss, spare_ns, counted)
+
+
+def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, ...]:
+    """What a paced run in a real-time tier has to keep beside what every run has."""
+    if tier is Tier.USER:
+        return ()
+    found = host_monitor(mode_loads(share.system, share.plan)[0], trace, share.reservations)
+    return () if found is None else (found,)
 
 
 def with_publisher(system: System, plan: Plan, publisher: Publisher) -> tuple[System, Plan]:

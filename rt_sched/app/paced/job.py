@@ -21,7 +21,7 @@ from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
 from rt_sched.app.paced.actuator import actuator_order
 from rt_sched.app.paced.document import paced_document
-from rt_sched.app.paced.host_supply import host_share
+from rt_sched.app.paced.host_supply import host_monitors, host_share
 from rt_sched.app.paced.tiers import check_plan_of_tier, chosen_tier, policy_of_tier, system_of_tier
 from rt_sched.app.replay.job import Progress, ReplayResult
 from rt_sched.app.replay.watch import ReplayWatch
@@ -207,7 +207,15 @@ def run_paced(
         chains = judged_chains(system, plan, trace, (), recorded, watch.refused_rows, ())
         share = host_share(system, plan, tier, publisher_of(system, plan, rehearsal.bytes_of), supply_loss())
         beside = dataclasses.replace(trace, task_names=tuple(task.name for task in share.system.tasks))
-        bounds = run_bounds(share.system, share.plan, beside, chains, watch.refused_rows, methods=share.methods)
+        bounds = run_bounds(
+            share.system,
+            share.plan,
+            beside,
+            chains,
+            watch.refused_rows,
+            methods=share.methods,
+            further=host_monitors(share, tier, beside),
+        )
         why_none = "the user tier has no bounds" if tier is Tier.USER else share.why_no_bounds
         if why_none is not None:
             bounds = without_bounds(bounds, why_none)

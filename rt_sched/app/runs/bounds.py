@@ -62,11 +62,13 @@ def run_bounds(
     silent: Sequence[int],
     takeovers: Sequence[TakeoverRun] = (),
     methods: Sequence[Method] | None = None,
+    further: Sequence[Monitor] = (),
 ) -> RunBounds:
     """Bounds of the mode in which the run began, and the trace beside them; after a change of mode, its jobs beside the
     bounds of the change and of the mode after it.
 
     `silent`: rows of completed jobs that published nothing. `takeovers`: those of the run. `methods`: None for all.
+    `further`: monitors beside those of every trace.
     """
     from rt_sched.analysis.analyze import analyze_mode
     from rt_sched.analysis.loads.resolve import mode_loads
@@ -127,7 +129,7 @@ def run_bounds(
                 "unit": one.unit,
                 "first": [_deviation(deviation, one) for deviation in one.first],
             }
-            for one in together([monitor(load, trace, silent), *(part.monitors for part in later)])
+            for one in together([monitor(load, trace, silent), further, *(part.monitors for part in later)])
         ],
         exceeded=[asdict(one) for one in exceeded[:_MOST_LISTED]],
         covered_until_ns=None if spans[-1].end_ns > trace.horizon_ns else spans[-1].end_ns,
