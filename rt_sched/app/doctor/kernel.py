@@ -8,8 +8,9 @@ import zlib
 
 from rt_sched.app.doctor.finding import Finding, Machine, Severity
 from rt_sched.runtime.host.cgroups import rt_runtime_us
-from rt_sched.runtime.host.cpuset_groups import cpuset_tree
+from rt_sched.runtime.host.cpuset_groups import cpuset_tree, may_take_all
 from rt_sched.runtime.host.refusal import Refused
+from rt_sched.runtime.host.supply import deadline_share
 
 _AREA = "kernel"
 #: Since this version a server of the fair class takes the place of throttling (commit 557a6bfc662c).
@@ -146,7 +147,9 @@ def _cpusets() -> Finding:
         tree = cpuset_tree()
     except Refused as refusal:
         return Finding(_AREA, "exclusive cpusets", Severity.NOTE, refusal.lacking, "no tier deadline", refusal.mend)
-    return Finding(_AREA, "exclusive cpusets", Severity.OK, f"control groups of version {tree.version} at {tree.mount}")
+    cores = "every core" if may_take_all(tree) else "all cores but one"
+    found = f"control groups of version {tree.version} at {tree.mount}: {cores}, {float(deadline_share()):.3g} of each"
+    return Finding(_AREA, "exclusive cpusets", Severity.OK, found)
 
 
 def _clock(machine: Machine) -> list[Finding]:
