@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from rt_sched.config import fields
-from rt_sched.config.placement import element_of, read_pe
+from rt_sched.config.devices import Devices
+from rt_sched.config.placement import read_pe
 from rt_sched.config.problems import Problems
 from rt_sched.config.table import mapping_entries
 from rt_sched.config.value import Schema, list_of
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.model import Deployment, Device
+from rt_sched.model import Deployment
 
 #: One more than the largest number of a core that Linux knows how to name in an affinity mask of usual size.
 MAX_CORES = 1024
@@ -24,13 +23,13 @@ DEPLOY: Schema = {
 }
 
 
-def read_deployments(node: Node | None, devices: Mapping[str, Device], problems: Problems) -> tuple[Deployment, ...]:
+def read_deployments(node: Node | None, devices: Devices, problems: Problems) -> tuple[Deployment, ...]:
     """The deployed elements, in file order."""
     found = []
     for entry in {} if node is None else mapping_entries(node, "deploy", problems).values():
         pe = read_pe(entry.key, devices, problems)
         cores = _read_cores(entry.value, problems)
-        element = element_of(pe, devices)
+        element = devices.element(pe)
         if element is None or cores is None:
             continue
         if len(cores) != element.cores:

@@ -8,12 +8,13 @@ from fractions import Fraction
 
 from rt_sched import units
 from rt_sched.config import fields, quantities
-from rt_sched.config.placement import element_of, read_pe
+from rt_sched.config.devices import Devices
+from rt_sched.config.placement import read_pe
 from rt_sched.config.problems import Problems, lacking
 from rt_sched.config.table import Key, Spec, Table
 from rt_sched.config.value import list_of, value
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.model import Budget, Device, ExecutionTime, OverrunAction, PEKind, Suspension
+from rt_sched.model import Budget, ExecutionTime, OverrunAction, PEKind, Suspension
 from rt_sched.units import format_ns
 
 _NO_PROFILE: tuple[Fraction, ...] = ()
@@ -205,7 +206,7 @@ def _read_profile(node: Node, problems: Problems) -> tuple[Fraction, ...] | None
 
 
 def read_suspensions(
-    node: Node | None, wcet_ns: int | None, devices: Mapping[str, Device], problems: Problems
+    node: Node | None, wcet_ns: int | None, devices: Devices, problems: Problems
 ) -> tuple[Suspension, ...]:
     """The waits of a job in order of executed time. `wcet_ns`: None when not known."""
     found: list[Suspension] = []
@@ -234,7 +235,7 @@ def read_suspensions(
     return tuple(found)
 
 
-def _read_server(table: Table, devices: Mapping[str, Device]) -> tuple[tuple[str, str] | None, int | None]:
+def _read_server(table: Table, devices: Devices) -> tuple[tuple[str, str] | None, int | None]:
     """Who serves a wait, and for how long at most; both or neither."""
     node, service_ns = table.get("on"), table.read("service")
     if node is None:
@@ -242,7 +243,7 @@ def _read_server(table: Table, devices: Mapping[str, Device]) -> tuple[tuple[str
         return None, None
     pe = read_pe(node, devices, table.problems)
     table.need("service", "service: 3ms")
-    if service_ns is None or element_of(pe, devices) is None:
+    if service_ns is None or devices.element(pe) is None:
         return None, None
     return pe, max(1, service_ns)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hw.soc_catalogue import SocModel, processing_elements_in
 from rt_sched.config import fields, quantities
-from rt_sched.config.placement import element_of, every_pe
+from rt_sched.config.devices import Devices
 from rt_sched.config.problems import Problems, lacking, unknown
 from rt_sched.config.table import Choice, Key, Spec, Table, mapping_entries, named_entries
 from rt_sched.config.yaml_nodes import Node
@@ -38,7 +38,7 @@ MODE = Spec(
 def read_modes(
     node: Node | None,
     tasks: Mapping[str, object],
-    devices: Mapping[str, Device],
+    devices: Devices,
     socs: Mapping[str, SocModel],
     problems: Problems,
 ) -> dict[str, Mode]:
@@ -53,7 +53,7 @@ def _read_mode(
     name: str,
     node: Node,
     tasks: Mapping[str, object],
-    devices: Mapping[str, Device],
+    devices: Devices,
     socs: Mapping[str, SocModel],
     problems: Problems,
 ) -> Mode:
@@ -71,9 +71,7 @@ def _read_mode(
     return Mode(name, active, tuple(rows))
 
 
-def _power_modes(
-    table: Table, devices: Mapping[str, Device], socs: Mapping[str, SocModel]
-) -> dict[tuple[str, str], int]:
+def _power_modes(table: Table, devices: Devices, socs: Mapping[str, SocModel]) -> dict[tuple[str, str], int]:
     node, problems = table.get("power_modes"), table.problems
     found: dict[tuple[str, str], int] = {}
     for device_name, entry in {} if node is None else mapping_entries(node, "power_modes", problems).items():
@@ -97,8 +95,9 @@ def _clocks_in(
 ) -> dict[tuple[str, str], int]:
     """Frequencies of a device's elements in a power mode, which must leave on the cores that the device starts with."""
     found = {}
+    elements = {element.name: element for element in device.processing_elements}
     for target in processing_elements_in(soc, power_mode):
-        now = element_of((device.name, target.name), {device.name: device})
+        now = elements.get(target.name)
         if now is not None and target.cores < now.cores:
             message = f"{power_mode} leaves {target.cores} of {now.cores} cores of {device.name}.{target.name} on"
             problems.add(node, f"{message}; start the device in it, or choose another")
@@ -107,16 +106,16 @@ def _clocks_in(
     return found
 
 
-def _frequencies(table: Table, devices: Mapping[str, Device]) -> dict[tuple[str, str], int]:
+def _frequencies(table: Table, devices: Devices) -> dict[tuple[str, str], int]:
     node, problems = table.get("frequencies"), table.problems
     found: dict[tuple[str, str], int] = {}
     for name, entry in {} if node is None else mapping_entries(node, "frequencies", problems).items():
         device_name, _, pe_name = name.partition(".")
-        element = element_of((device_name, pe_name), devices)
+        element = devices.element((device_name, pe_name))
         hertz = quantities.frequency(entry.value, problems)
         points = () if element is None else tuple(point.frequency_hz for point in element.operating_points)
         if element is None:
-            problems.add(entry.key, unknown("processing element", name, every_pe(devices)))
+            problems.add(entry.key, unknown("processing element", name, devices.every_pe))
         elif element.frequency_hz is None:
             problems.add(entry.key, f"{name} has no frequency at the start; give it one: frequency: 1.2GHz")
         elif hertz is not None and points and hertz not in points:

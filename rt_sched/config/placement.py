@@ -5,35 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rt_sched.config import fields
+from rt_sched.config.devices import Devices
 from rt_sched.config.problems import Problems, listed, unknown
 from rt_sched.config.table import Table
 from rt_sched.config.yaml_nodes import Node
-from rt_sched.model import Device, Policy, ProcessingElement, Scheduling
+from rt_sched.model import Policy, ProcessingElement, Scheduling
 
 
-def element_of(pe: tuple[str, str], devices: Mapping[str, Device]) -> ProcessingElement | None:
-    """The processing element of this name, None when there is none."""
-    device = devices.get(pe[0])
-    elements = device.processing_elements if device else ()
-    return next((element for element in elements if element.name == pe[1]), None)
-
-
-def every_pe(devices: Mapping[str, Device]) -> list[str]:
-    """The names of all processing elements, as `runs_on` takes them."""
-    return [f"{device.name}.{pe.name}" for device in devices.values() for pe in device.processing_elements]
-
-
-def read_pe(node: Node | None, devices: Mapping[str, Device], problems: Problems) -> tuple[str, str]:
+def read_pe(node: Node | None, devices: Devices, problems: Problems) -> tuple[str, str]:
     """(device, processing element) as written, with empty names where it cannot be read."""
     text = fields.text(node, problems) if node else None
     if node is None or text is None:
         return "", ""
     device_name, dot, pe_name = text.partition(".")
-    device = devices.get(device_name)
-    if device is None:
+    elements = devices.elements(device_name)
+    if device_name not in devices:
         problems.add(node, unknown("device", device_name, devices))
-    elif device.processing_elements and pe_name not in {pe.name for pe in device.processing_elements}:
-        own = [f"{device_name}.{pe.name}" for pe in device.processing_elements]
+    elif elements and pe_name not in elements:
+        own = [f"{device_name}.{name}" for name in elements]
         if dot:
             problems.add(node, unknown("processing element", text, own))
         else:
@@ -53,7 +42,7 @@ def read_core(table: Table, element: ProcessingElement | None) -> int | None:
 
 
 def read_candidates(
-    table: Table, pe: tuple[str, str], devices: Mapping[str, Device]
+    table: Table, pe: tuple[str, str], devices: Devices
 ) -> tuple[tuple[tuple[str, str], ...], Mapping[tuple[str, str], Node]]:
     """Further elements that the task may run on, and where each stands."""
     node = table.get("candidates")
@@ -66,14 +55,14 @@ def read_candidates(
             table.problems.add(item, f"{'.'.join(candidate)} is where the task runs anyway; name other elements")
         elif candidate in found:
             table.problems.add(item, f"{'.'.join(candidate)} stands twice in this list")
-        elif element_of(candidate, devices) is not None:
+        elif devices.element(candidate) is not None:
             found[candidate] = item
     return tuple(found), found
 
 
 def check_cycles(
     devices_node: Node | None,
-    devices: Mapping[str, Device],
+    devices: Devices,
     tasks: Mapping[str, tuple[tuple[str, str], Node]],
     problems: Problems,
 ) -> None:
@@ -82,20 +71,23 @@ def check_cycles(
     `tasks`: name -> where it runs, and where its name stands.
     """
     named: dict[tuple[str, str], set[str]] = {}
+    placed: dict[tuple[str, str], list[str]] = {}
+    for name, (place, _) in tasks.items():
+        placed.setdefault(place, []).append(name)
     for pe, node in _names_in_cycles(devices_node):
-        element = element_of(pe, devices)
+        element = devices.element(pe)
         if element is None or not node.is_scalar or node.is_null:
             continue
-        here = [name for name, (place, _) in tasks.items() if place == pe]
+        here = placed.get(pe, [])
         named.setdefault(pe, set()).add(node.text)
         if node.text not in tasks:
             problems.add(node, unknown("task", node.text, here))
-        elif node.text not in here:
+        elif tasks[node.text][0] != pe:
             problems.add(
                 node, f"{node.text} runs on {'.'.join(tasks[node.text][0])}, not here; tasks here: {listed(here)}"
             )
     for name, (pe, key) in tasks.items():
-        element = element_of(pe, devices)
+        element = devices.element(pe)
         if (
             element is None
             or not (element.slices or element.table)

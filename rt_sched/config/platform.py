@@ -8,6 +8,7 @@ from dataclasses import replace
 from hw.soc_catalogue import SocModel, processing_elements_in
 from rt_sched.config import fields, quantities
 from rt_sched.config.contention import CONTENTION_SCHEMA, read_contention
+from rt_sched.config.devices import Devices
 from rt_sched.config.problems import Problems, lacking
 from rt_sched.config.processing import ADJUSTMENT, PROCESSING_ELEMENT, read_adjustment, read_processing_element
 from rt_sched.config.table import Choice, Key, Spec, Table, mapping_of, named_entries
@@ -47,14 +48,14 @@ DEVICE = Spec(
 )
 
 
-def read_devices(node: Node | None, socs: Mapping[str, SocModel], problems: Problems) -> dict[str, Device]:
+def read_devices(node: Node | None, socs: Mapping[str, SocModel], problems: Problems) -> Devices:
     """Name -> device. A device with unusable processing elements is kept without any: tasks may name it."""
     if node is None:
-        return {}
+        return Devices({})
     named = named_entries(node, "devices", problems)
     if node.is_mapping and not node.entries:
         problems.add(node, "there is no device; write at least one")
-    return {name: _read_device(name, entry.value, socs, problems) for name, entry in named}
+    return Devices({name: _read_device(name, entry.value, socs, problems) for name, entry in named})
 
 
 def _read_device(name: str, node: Node, socs: Mapping[str, SocModel], problems: Problems) -> Device:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rt_sched.config import fields, quantities
 from rt_sched.config.activation import ACTIVATION, activating_sources, choose_edges, read_activation
+from rt_sched.config.devices import Devices
 from rt_sched.config.edges import (
     INPUTS_SCHEMA,
     InputDraft,
@@ -29,7 +30,7 @@ from rt_sched.config.execution import (
     read_preemption_points,
     read_suspensions,
 )
-from rt_sched.config.placement import element_of, every_pe, read_candidates, read_core, read_pe
+from rt_sched.config.placement import read_candidates, read_core, read_pe
 from rt_sched.config.problems import Problems, listed
 from rt_sched.config.rates import Activated, derive_rates, find_circles, separation_ns
 from rt_sched.config.resources import SECTIONS_SCHEMA, SectionUse, read_sections
@@ -44,7 +45,6 @@ from rt_sched.model import (
     Criticality,
     CriticalityLevel,
     DeadlineAction,
-    Device,
     Edge,
     ExecutionTime,
     Input,
@@ -154,7 +154,7 @@ class TaskDraft:
 class Surroundings:
     """What a task may name: devices, resources, stages, sensors (with their kind, None where it is not known)."""
 
-    devices: Mapping[str, Device]
+    devices: Devices
     resources: Mapping[str, SharedResource]
     stages: StageCatalogue
     sensors: Mapping[str, str | None]
@@ -166,7 +166,7 @@ def read_tasks(node: Node | None, around: Surroundings, problems: Problems) -> d
         return {}
     if node.is_mapping and not node.entries:
         problems.add(node, "there is no task; write at least one")
-    example = {"runs_on": f"runs_on: {next(iter(every_pe(around.devices)), 'orin-1.cpu')}"}
+    example = {"runs_on": f"runs_on: {next(iter(around.devices.every_pe), 'orin-1.cpu')}"}
     descriptions: dict[str, StageDescription | str] = {}
     drafts = {}
     for name, entry in named_entries(node, "tasks", problems):
@@ -181,7 +181,7 @@ def _read_task(
     problems = table.problems
     stage, description = read_stage(table, around.stages, descriptions)
     pe = read_pe(table.get("runs_on"), around.devices, problems)
-    element = element_of(pe, around.devices)
+    element = around.devices.element(pe)
     inputs = read_inputs(table.get("inputs"), problems)
     # Where no input is written though the stage needs some, the missing inputs are the mistake, not the activation.
     lacks_inputs = not inputs and description is not None and bool(mandatory_inputs(description))
@@ -248,12 +248,12 @@ def _read_task(
 def _check_kinds(
     places: Mapping[tuple[str, str], Node],
     times: Mapping[PEKind | None, ExecutionTime],
-    devices: Mapping[str, Device],
+    devices: Devices,
     problems: Problems,
 ) -> None:
     """Report elements for whose kind no execution time is declared."""
     for pe, node in places.items():
-        element = element_of(pe, devices)
+        element = devices.element(pe)
         if element is not None and execution_on(element.kind, times) is None:
             known = listed(kind.value for kind in times if kind is not None)
             problems.add(node, f"{'.'.join(pe)} is a {element.kind.value}; there are execution times for: {known}")

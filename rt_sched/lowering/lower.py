@@ -150,10 +150,13 @@ def _row_maker(
 
 def _processor_rows(system: model.System, plan: model.Plan, task_of: Mapping[str, int]) -> list[ProcessorRow]:
     elements = _elements(system)
+    placed: dict[int, set[str]] = {}
+    for placement in plan.placements:
+        placed.setdefault(placement.processor, set()).add(placement.task)
     rows = []
     for index, processor in enumerate(plan.processors):
         element = elements[processor.device, processor.pe]
-        here = {placement.task for placement in plan.placements if placement.processor == index}
+        here = placed.get(index, set())
         rows.append(
             ProcessorRow(
                 processor.name,

@@ -75,7 +75,8 @@ def _check_processor(
         problems.say(f"{path}.slices", "a time_sliced processor needs slices, and no other has them")
     if by_table != bool(processor.cycle_ns):
         problems.say(f"{path}.cycle_ns", "a table processor needs a cycle, and no other has one")
-    placed = {index for index, task in enumerate(tasks) if task.processor == number}
+    in_turn = bool(processor.slices or processor.table)
+    placed = {index for index, task in enumerate(tasks) if task.processor == number} if in_turn else set()
     for position, piece in enumerate(processor.slices):
         problems.within(f"{path}.slices[{position}].length_ns", piece.length_ns, 1, LIMIT_NS)
         problems.within(f"{path}.slices[{position}].switch_ns", piece.switch_ns, 0, piece.length_ns - 1)

@@ -139,17 +139,23 @@ def loads_of(
     executed = {index: _longest_executed_ns(row) for index, row in enumerate(setup.tasks) if active[index]}
     locks = lock_terms(setup, active, executed)
     loads = []
+    placed: dict[int, list[int]] = {}
+    for index, task in enumerate(setup.tasks):
+        if active[index]:
+            placed.setdefault(task.processor, []).append(index)
     one_clock = all(device.clock == model.DeviceClock() for device in system.devices)
     for number, row in enumerate(setup.processors):
+        phase_is_known = _phase_is_known(system, plan, number)
         tasks = sorted(
             (
                 _with_locks(
-                    load_task(index, task, row, best, system.tasks[index], _phase_is_known(system, plan, number)),
+                    load_task(
+                        index, setup.tasks[index], row, shortest.tasks[index], system.tasks[index], phase_is_known
+                    ),
                     row,
                     locks[index],
                 )
-                for index, (task, best) in enumerate(zip(setup.tasks, shortest.tasks, strict=True))
-                if task.processor == number and active[index]
+                for index in placed.get(number, ())
             ),
             key=lambda task: (task.level, task.index),
         )

@@ -88,6 +88,11 @@ class History:
         return np.asarray(values[self._term_of_job], np.int64)
 
     @cached_property
+    def limited(self) -> Bools:
+        """bool[n jobs]: whether a job may be preempted at points of its task only."""
+        return self.per_job(lambda task: bool(task.preemption_points_ns)) == 1
+
+    @cached_property
     def moves(self) -> list[list[int]]:
         """Per task the instants at which it moves, ascending."""
         return [[term.begin_ns for term in terms[1:] if term.moved] for terms in self.terms]

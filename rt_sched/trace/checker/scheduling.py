@@ -191,10 +191,9 @@ def _dispatches(
 def _points(history: History, locks: LockHistory, wait: Intervals, run: Intervals, found: Findings) -> None:
     """Where a job may be preempted at points only, it is, when a better one waits at one of them."""
     offsets = Offsets(history)
-    limited = history.per_job(lambda task: bool(task.preemption_points_ns)) == 1
     places: list[int] = []
     instants: list[int] = []
-    for place in np.flatnonzero(limited[run.job] & (run.kind == SliceKind.EXECUTE)).tolist():
+    for place in np.flatnonzero(history.limited[run.job] & (run.kind == SliceKind.EXECUTE)).tolist():
         job, begin_ns = int(run.job[place]), int(run.begin_ns[place])
         if not preempts(history.setup.processors[int(history.row[job])]):
             continue
