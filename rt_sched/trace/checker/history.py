@@ -90,7 +90,7 @@ class History:
     @cached_property
     def limited(self) -> Bools:
         """bool[n jobs]: whether a job may be preempted at points of its task only."""
-        return self.per_job(lambda task: bool(task.preemption_points_ns)) == 1
+        return np.asarray(self.per_job(lambda task: bool(task.preemption_points_ns)) == 1, np.bool_)
 
     @cached_property
     def moves(self) -> list[list[int]]:
