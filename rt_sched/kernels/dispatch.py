@@ -116,17 +116,19 @@ def _dispatch_once(m, processor):
 def _best_waiting(m, processor):
     """The task whose oldest job is the first to get a core: by key, release, index. NONE when none waits."""
     state = m.processors[processor]
+    first = state["first_waiting"]
+    if state["ordered"] == 1:
+        return m.links[first] if state["waiting"] > 0 else NONE
     best = NONE
     best_key, best_release_ns = NEVER_NS, NEVER_NS
-    task = state["first_ready"]
-    while task != NONE:
+    for place in range(first, first + state["waiting"]):
+        task = m.links[place]
         key, release_ns = _key(m, state, task), m.jobs[m.tasks[task]["head_job"]]["release_ns"]
         better = best == NONE or key < best_key
         if key == best_key:
             better = better or release_ns < best_release_ns or (release_ns == best_release_ns and task < best)
         if better and (state["special"] == 0 or _may_run(m, processor, task)):
             best, best_key, best_release_ns = task, key, release_ns
-        task = m.tasks[task]["ready_behind"]
     return best
 
 

@@ -233,6 +233,7 @@ def end_head_job(m, task, status):
         state["credit_ns"] = state["enforce_ns"] - m.jobs[job]["executed_ns"]
     if state["hold"] & (HOLD_RELEASE | HOLD_SUSPENDED):
         set_timer(m, m.clock[0]["wake_timers"] + task, NEVER_NS)
+    set_hold(m, task, HOLD_NO_JOB)
     m.clock[0]["active_jobs"] -= 1
     following = m.jobs[job]["next_job"]
     while following != NONE and m.jobs[following]["status"] != UNFINISHED:
@@ -241,7 +242,6 @@ def end_head_job(m, task, status):
         watch_deadline(m, task, following)
     if following == NONE:
         state["head_job"] = NONE
-        set_hold(m, task, HOLD_NO_JOB)
         mark(m, state["processor"])
     else:
         take_turn(m, task, following)

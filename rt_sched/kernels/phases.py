@@ -16,6 +16,8 @@ from rt_sched.kernels.codes import (
     EVENT_SAMPLE,
     EVENT_WAKE,
     FIRST_SAMPLE,
+    HOLD_NO_JOB,
+    HOLD_ON_CORE,
     HOLD_RELEASE,
     HOLD_SUSPENDED,
     NEVER_NS,
@@ -98,6 +100,7 @@ def _reach(m, task):
         return
     settle(m, task)
     if m.jobs[job]["executed_ns"] == m.jobs[job]["demand_ns"]:
+        state["hold"] = HOLD_ON_CORE | HOLD_NO_JOB  # What ends does not wait for a core when it leaves this one.
         leave(m, state["core"])
         emit_job(m, EVENT_COMPLETE, job)
         end_head_job(m, task, COMPLETED)

@@ -22,8 +22,9 @@ def _record(*names: str) -> np.dtype[np.void]:
 
 #: `..._timers`: where the sections of `Machine.timers` begin, NONE for one that is not needed; that of progress begins
 #: at 0, `rest_timers` is the first behind those of arrivals, and at `last_timer` end those that may be due at a later
-#: instant. Of tasks there is one timer each in a section. `first_locker`, `last_locker`: range in `links` of the tasks
-#: that lock resources. `burst`: most jobs of a task that arrive together. `log_room`: most rows of the log
+#: instant. Of tasks there is one timer each in a section. `first_top`: where in `soonest` that begins which is looked
+#: at first, each the least of 2 to the power of `top_bits` timers. `first_locker`, `last_locker`: range in `links` of
+#: the tasks that lock resources. `burst`: most jobs of a task that arrive together. `log_room`: most rows of the log
 #: that one instant needs beside those of its new jobs. `..._min_ns`: earliest timer of a section at this instant.
 #: `checks`, `spins_ended`, `deliveries`, `pending`: how many tasks have budgets to look at, spinning jobs have got
 #: their lock, messages may activate jobs, and processors are to be dispatched. `late_checks`: how many tasks have
@@ -43,6 +44,8 @@ CLOCK = np.dtype(
         ("let_timers", np.int64),
         ("lane_timers", np.int64),
         ("span_timers", np.int64),
+        ("first_top", np.int64),
+        ("top_bits", np.int64),
         ("first_locker", np.int64),
         ("last_locker", np.int64),
         ("burst", np.int64),
@@ -87,7 +90,8 @@ CLOCK = np.dtype(
 #: `usable`: whether the switch cost of the slice is paid; `entry_job`: whose table entry this is.
 #: `khz`, `rescaled`: present frequency, and whether it ever changed.
 #: `ceiling_ns`: least relative deadline of the users of locked ceiling resources under EDF. `high`: in HI mode.
-#: `first_ready`: one of the tasks that wait for a core, which are linked by `ready_before` and `ready_behind`.
+#: `first_waiting`, `waiting`: where in `links` those of its tasks begin that wait for a core, and how many do; each
+#: knows its `waiting_place` there. `ordered`: whether they stand there as a heap.
 #: `queued`: whether it stands in the list of processors to dispatch, whose i-th member is `pending` of row i.
 PROCESSOR = _record(
     "policy",
@@ -105,8 +109,10 @@ PROCESSOR = _record(
     "last_span",
     "span_timer",
     "special",
+    "first_waiting",
+    "ordered",
     # state
-    "first_ready",
+    "waiting",
     "khz",
     "rescaled",
     "ceiling_ns",
@@ -171,8 +177,7 @@ TASK = _record(
     "enforced",
     "in_slice",
     "check",
-    "ready_before",
-    "ready_behind",
+    "waiting_place",
     "active",
     "suppress_next",
     "degrade_next",
@@ -290,11 +295,12 @@ class Machine(NamedTuple):
 
     Shapes: clock[1]; processors, cores, tasks, edges, sensors, steps, spans, resources, lanes, samples, changes: one
     record each (samples by arrival, sensor, number; changes by time, kind, target); timers int64[*]: the instants at
-    which something is due, in the sections that CLOCK names; soonest int64[*]: the least timer of every block; links
-    int64[*]: index lists; declarations: records of TASK whose static fields a task gets when it changes; quantiles
-    int64[n_tasks + n_declarations, 33]: demand profiles, ascending, of the tasks as they are now, then those of the
-    declarations; explicit int64[*]; rings int64[sum of depths]; jobs, slices, drops, transfers, log, events: growing
-    tables with spare rows; inputs int64[len(jobs), max slots]: message ids read by each job.
+    which something is due, in the sections that CLOCK names; soonest int64[*]: the least timer of every block, then of
+    every group of blocks where there are any; links int64[*]: index lists; declarations: records of TASK whose static
+    fields a task gets when it changes; quantiles int64[n_tasks + n_declarations, 33]: demand profiles, ascending, of
+    the tasks as they are now, then those of the declarations; explicit int64[*]; rings int64[sum of depths]; jobs,
+    slices, drops, transfers, log, events: growing tables with spare rows; inputs int64[len(jobs), max slots]: message
+    ids read by each job.
     """
 
     clock: npt.NDArray[np.void]

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from rt_sched.kernels import codes, tables
 from rt_sched.kernels.tables import Machine
-from rt_sched.kernels.timers import BLOCK
 from rt_sched.lowering.machine_input import (
     MachineInput,
     OverrunAction,
@@ -20,6 +19,8 @@ from rt_sched.lowering.machine_input import (
     edge_slots,
 )
 from rt_sched.sim.planned import planned_changes, transfer_ns
+from rt_sched.sim.timer_sections import Timers
+from rt_sched.sim.waiting_lists import ordered_processors
 
 Int64s = npt.NDArray[np.int64]
 
@@ -32,7 +33,7 @@ def sample_order(given: MachineInput) -> Int64s:
 def build_machine(given: MachineInput, order: Int64s, rows: int) -> Machine:
     """The machine before its first instant; `order` from `sample_order`, `rows`: first size of the growing tables."""
     links, steps, explicit = _Lists(), _Lists(), _Lists()
-    timers = _Timers(given)
+    timers = Timers(given)
     slots = edge_slots(given.edges)
     spans = np.zeros(sum(len(p.slices) + len(p.table) for p in given.processors), tables.SPAN)
     tasks = _tasks(given, links, steps, explicit, timers)
@@ -93,53 +94,13 @@ def _grouped(owners: Sequence[int | None], count: int) -> list[list[int]]:
     return groups
 
 
-class _Timers:
-    """The sections of the timers: progress, deadlines, arrivals of tasks, then those that only some machines need.
-
-    What is due between two instants comes before what is only ever due at the present one.
-    """
-
-    def __init__(self, given: MachineInput) -> None:
-        count = len(given.tasks)
-        rows = (*given.tasks, *(change.row for change in given.task_changes))
-        waits = any(task.jitter_ns or task.explicit_jitters_ns or task.suspensions for task in rows)
-        budgets = any(task.budget_ns is not None or task.low_budget_ns is not None for task in rows)
-        cyclic = [number for number, p in enumerate(given.processors) if p.slices or p.table]
-        self._size = 0
-        self.deadlines, self.arrivals, self.rest = (self._after(count) for _ in range(3))
-        self.wake = self._section(count if waits else 0)
-        self.let = self._section(count if any(task.let for task in given.tasks) else 0)
-        self.lanes = self._section(len(given.links))
-        self.spans = self._section(len(cyclic))
-        self.last = self._size
-        self.messages = self._section(count if given.edges else 0)
-        self.checks = self._section(count if budgets else 0)
-        self.span_of = {number: self.spans + place for place, number in enumerate(cyclic)}
-        self.values = np.full(self._size, codes.NEVER_NS, np.int64)
-
-    def _after(self, size: int) -> int:
-        """Where the next section begins when this one has so many timers: at a multiple of the block size."""
-        self._size += -(-size // BLOCK) * BLOCK
-        return self._size
-
-    def _section(self, size: int) -> int:
-        """Where a section begins; NONE when it is not needed."""
-        first = self._size
-        self._after(size)
-        return first if size else int(codes.NONE)
-
-    def soonest(self) -> Int64s:
-        """The least of every block."""
-        least: Int64s = self.values.reshape(-1, BLOCK).min(axis=1, initial=codes.NEVER_NS)
-        return least
-
-
-def _clock(given: MachineInput, timers: _Timers, steps: int, changes: int) -> npt.NDArray[np.void]:
+def _clock(given: MachineInput, timers: Timers, steps: int, changes: int) -> npt.NDArray[np.void]:
     clock = np.zeros(1, tables.CLOCK)
     clock["horizon_ns"] = given.horizon_ns
     clock["seed"] = np.uint64(given.seed)
     clock["deadline_timers"], clock["arrival_timers"] = timers.deadlines, timers.arrivals
     clock["rest_timers"], clock["last_timer"] = timers.rest, timers.last
+    clock["first_top"], clock["top_bits"] = timers.first_top, timers.top_bits
     clock["message_timers"], clock["check_timers"] = timers.messages, timers.checks
     clock["wake_timers"], clock["let_timers"] = timers.wake, timers.let
     clock["lane_timers"], clock["span_timers"] = timers.lanes, timers.spans
@@ -154,12 +115,13 @@ def _burst(task: TaskRow) -> int:
 
 
 def _processors(
-    given: MachineInput, links: _Lists, spans: npt.NDArray[np.void], timers: _Timers
+    given: MachineInput, links: _Lists, spans: npt.NDArray[np.void], timers: Timers
 ) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.processors), tables.PROCESSOR)
     cores = filled = 0
     placed = _grouped([task.processor for task in given.tasks], len(given.processors))
     visitors = _visitors(given)
+    ordered = ordered_processors(given)
     ceilings = {
         given.tasks[user].processor
         for number, resource in enumerate(given.resources)
@@ -171,6 +133,8 @@ def _processors(
         row["preemptive"] = processor.preemptive and processor.policy != Policy.FIFO
         row["first_task"], row["last_task"] = links.add(placed[index])
         links.add([codes.NONE] * len(visitors[index]))
+        row["first_waiting"], _ = links.add([codes.NONE] * (len(placed[index]) + len(visitors[index])))
+        row["ordered"] = index in ordered
         row["first_core"], row["last_core"] = cores, cores + processor.cores
         cores += processor.cores
         row["switch_ns"], row["migration_ns"] = processor.switch_ns, processor.migration_ns
@@ -180,7 +144,7 @@ def _processors(
             processor.policy == Policy.EDF and index in ceilings
         )
         row["ceiling_ns"] = codes.NEVER_NS
-        row["entry_job"] = row["first_ready"] = codes.NONE
+        row["entry_job"] = codes.NONE
         row["span_timer"] = timers.span_of.get(index, codes.NONE)
         row["first_span"] = row["span"] = filled
         row["cycle_ns"] = processor.cycle_ns
@@ -219,9 +183,7 @@ def _cores(given: MachineInput) -> npt.NDArray[np.void]:
     return table
 
 
-def _tasks(
-    given: MachineInput, links: _Lists, steps: _Lists, explicit: _Lists, timers: _Timers
-) -> npt.NDArray[np.void]:
+def _tasks(given: MachineInput, links: _Lists, steps: _Lists, explicit: _Lists, timers: Timers) -> npt.NDArray[np.void]:
     table = np.zeros(len(given.tasks), tables.TASK)
     inputs = _grouped([edge.target for edge in given.edges], len(given.tasks))
     outputs = _grouped([edge.task for edge in given.edges], len(given.tasks))
@@ -243,7 +205,6 @@ def _tasks(
         for name in ("head_job", "tail_job", "deadline_job", "let_job", "core", "waits_for", "last_arrival_ns"):
             row[name] = codes.NONE
         row["hold"] = codes.HOLD_NO_JOB
-        row["ready_before"] = row["ready_behind"] = codes.NONE
     return table
 
 
@@ -292,7 +253,7 @@ def _set_budgets(row: np.void, task: TaskRow, policy: Policy) -> None:
     row["server_ns"] = -codes.NEVER_NS if policy == Policy.EDF else -1
 
 
-def _set_arrivals(row: np.void, index: int, task: TaskRow, timers: _Timers) -> None:
+def _set_arrivals(row: np.void, index: int, task: TaskRow, timers: Timers) -> None:
     first_ns = None
     if task.rate_hz is not None:
         row["rate_numerator"] = task.rate_hz.numerator

@@ -1,4 +1,4 @@
-"""Systems with more tasks than one block of timers holds: several random ones side by side."""
+"""Systems with more tasks than one block, or one group of blocks, of timers holds: random ones side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from bulk_traces import at_once, in_windows
 from kernel_systems import ALL_FEATURES, random_system
 
 from rt_sched.kernels.timers import BLOCK
-from rt_sched.lowering.machine_input import FaultTarget, MachineInput, ProcessorRow, Samples, TaskRow
+from rt_sched.lowering.machine_input import FaultTarget, MachineInput, Policy, ProcessorRow, Samples, TaskRow
+from rt_sched.sim import timer_sections
 
 
 def side_by_side(systems: Sequence[MachineInput]) -> MachineInput:
@@ -95,8 +96,24 @@ def _joined(whole: MachineInput, part: MachineInput, number: int) -> MachineInpu
 
 
 @pytest.mark.parametrize("first", range(0, 48, 12))
-def test_kernel_and_oracle_agree_on_many_tasks(first: int) -> None:
+def test_kernel_and_oracle_agree_on_many_tasks(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     given = side_by_side([random_system(seed, ALL_FEATURES) for seed in range(first, first + 12)])
     assert len(given.tasks) > BLOCK
+    assert disagreement(given) is None
+    assert at_once(given).items() <= in_windows(given, 16, 4).items()
+    monkeypatch.setattr(timer_sections, "FEW", 0)
+    assert disagreement(given) is None
+
+
+def idle(count: int) -> MachineInput:
+    """So many tasks that never have a job."""
+    rows = tuple(TaskRow(f"idle{number}", 0, 10, 1, active=False) for number in range(count))
+    return MachineInput((ProcessorRow("idle", Policy.EDF, True),), (), rows, (), horizon_ns=1)
+
+
+def test_kernel_and_oracle_agree_among_groups_of_timers() -> None:
+    systems = [random_system(seed, ALL_FEATURES) for seed in range(60, 66)]
+    given = side_by_side([*systems[:3], idle(BLOCK**2), *systems[3:]])
+    assert len(given.tasks) > BLOCK**2 > timer_sections.FEW
     assert disagreement(given) is None
     assert at_once(given).items() <= in_windows(given, 16, 4).items()
