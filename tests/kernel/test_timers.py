@@ -47,7 +47,7 @@ def sections(clock: dict[str, int]) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     count=st.sampled_from(COUNTS),
     steps=st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1), st.sampled_from([*range(6), NEVER_NS])), max_size=60),
