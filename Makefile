@@ -50,6 +50,8 @@ evidence: install
 	$(BIN)/python benchmarks/evidence/random_distributed.py
 	$(BIN)/python benchmarks/evidence/random_transitions.py
 	$(BIN)/python benchmarks/evidence/mutations.py
+	$(BIN)/python benchmarks/evidence/safety_exploration.py
+	$(BIN)/python benchmarks/evidence/false_trips.py
 	$(BIN)/python benchmarks/evidence/paced_kills.py --inside -o benchmarks/results/paced_kills.json
 	$(BIN)/python benchmarks/evidence/paced_faults.py -o benchmarks/results/paced_faults.json
 	$(BIN)/python benchmarks/replay_overhead.py --json > benchmarks/results/replay_overhead.json
