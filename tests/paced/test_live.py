@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paced_kills import write_small_system
 
+from rt_sched.app.paced.keys import Keys
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.journal import NONE, Journal
@@ -138,6 +139,20 @@ def test_keys_pause_and_step(tmp_path: Path) -> None:
     assert summary["status"] != "ok"
     with np.load(tmp_path / "run" / "trace.npz") as trace:
         assert len(trace["jobs.task"]) > 20
+
+
+def test_a_terminal_that_goes_away_presses_no_keys() -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "r+b", buffering=0) as stream, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", stream)
+        with Keys() as keys:
+            assert keys.there and keys.pressed() == ""
+            os.write(ours, b" n")
+            assert select.select([theirs], [], [], _HANG_S)[0]
+            assert keys.pressed() == " n"
+            os.close(ours)
+            assert keys.pressed() == "" and not keys.there
+            assert keys.pressed() == ""
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,17 @@ class Keys:
 
     @property
     def there(self) -> bool:
-        """Whether anybody can press one."""
+        """Whether anybody can press one; nobody can once the terminal has gone away."""
         return self._before is not None
 
     def pressed(self) -> str:
         """Those since the last time, in order."""
         if self._before is None or not select.select([self._descriptor], [], [], 0)[0]:
             return ""
-        return os.read(self._descriptor, _MOST_BYTES).decode("utf-8", "replace")
+        try:
+            data = os.read(self._descriptor, _MOST_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            self._before = None
+        return data.decode("utf-8", "replace")

@@ -38,6 +38,8 @@ def _shown(run: PacedRun, terminal: Terminal, console: Console) -> Iterator[Call
         def look(_now_ns: int) -> None:
             for key in keys.pressed():
                 obey(run, key)
+            if not keys.there:
+                run.clock.resume()  # nobody is left who could
             picture.update(_page(run, run.clock.now_ns(), keys=keys.there), refresh=True)
 
         yield look
