@@ -76,8 +76,8 @@ def replay(
         from rt_sched.app.paced.job import run_paced
         from rt_sched.app.paced.live import live_views
 
-        lockstep = {"--fault": fault, "--threads": threads, "--seed": seed}
-        words = PacedWords(log, system, policy, plan, tier, rate, duration, output, salvage, command_line(), lockstep)
+        lockstep, command, faults = {"--threads": threads, "--seed": seed}, command_line(), tuple(fault or ())
+        words = PacedWords(log, system, policy, plan, tier, rate, duration, output, salvage, command, lockstep, faults)
         _show(run_paced(paced_request(words), terminal, live_views(terminal) if live else None), terminal, as_json)
     of_paced_runs = {"--tier": tier, "--rate": rate if rate != "1" else None, "--duration": duration, "--live": live}
     if any(of_paced_runs.values()):

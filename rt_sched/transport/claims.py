@@ -6,6 +6,7 @@ import fcntl
 import struct
 
 from rt_sched.errors import DeploymentError
+from rt_sched.transport.endings import is_ending
 
 _FLOCK = struct.Struct("hhxxxxqqixxxx")
 
@@ -15,6 +16,9 @@ class Claims:
 
     Such a lock belongs to the process: children do not inherit it, and no death leaves it behind. It would also end
     with any other descriptor of the same memory that the process closes, so none is closed before the segment.
+
+    A process that dies has its locks until it has given its memory back. What it held is free before that: it runs no
+    more code. Then the claim goes without a lock.
     """
 
     def __init__(self, fd: int) -> None:
@@ -29,9 +33,10 @@ class Claims:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, lock)
         except OSError as error:
             holder = self._holder(lock)
-            raise DeploymentError(
-                f"process {holder} is {end}; it has to end first" if holder else str(error)
-            ) from error
+            if not holder or not is_ending(holder):
+                raise DeploymentError(
+                    f"process {holder} is {end}; it has to end first" if holder else str(error)
+                ) from error
         self._held.add(lock)
 
     def give_back(self, lock: int) -> None:

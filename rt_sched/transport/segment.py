@@ -133,6 +133,10 @@ class Segment:
         self._ends.append(end)
         return end
 
+    def prepare(self, channel: str, *, writable: bool) -> None:
+        """Maps the slots of a channel, so that claiming its writing end, or a reading one, takes no time later."""
+        self._slots(self._place(channel), writable=writable)
+
     def bell(self, name: str) -> Bell:
         """The bell of that name, or that of one reader by "channel/reader"."""
         if name not in self._placement.bells:

@@ -32,6 +32,7 @@ class PacedWords:
     salvage: bool
     command: str
     lockstep: Mapping[str, Any]
+    faults: tuple[str, ...] = ()
 
 
 def paced_request(words: PacedWords) -> PacedRequest:
@@ -56,6 +57,7 @@ def paced_request(words: PacedWords) -> PacedRequest:
         output=words.output,
         salvage=words.salvage,
         command=words.command,
+        faults=words.faults,
     )
 
 

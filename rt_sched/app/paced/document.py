@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rt_sched.app.paced.actuator import actuator_of_run
+from rt_sched.app.paced.device_losses import failover_document
 from rt_sched.app.paced.host_supply import HostShare
 from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
@@ -50,7 +51,7 @@ def paced_document(
         summary["status"],
         summary["reason"],
         tier=order.tier,
-        lost=sum(one.pid not in injected for one in outcome.losses),
+        lost=sum(one.pid not in injected and not one.with_device for one in outcome.losses),
         late=late if feed["late"] else None,
         pauses=len(outcome.pauses),
     )
@@ -73,6 +74,7 @@ def paced_document(
                 "noticed_ns": one.noticed_ns if one.noticed_ns >= 0 else None,
                 "by_budget": one.by_budget,
                 "back_ns": one.back_ns,
+                "with_device": one.with_device,
             }
             for one in outcome.losses
         ],
@@ -83,6 +85,7 @@ def paced_document(
         "actuator": actuator_of_run(outcome.actuator),
         "feed": feed,
         "pauses": [asdict(pause) for pause in outcome.pauses],
+        "failover": failover_document(order, outcome),
         "supply_loss": None
         if share.loss is None
         else {**asdict(share.loss), "spare_ns": share.spare_ns, "counted": list(share.counted)},

@@ -20,9 +20,16 @@ from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
 from rt_sched.app.paced.actuator import actuator_order
+from rt_sched.app.paced.device_losses import detection_of, device_faults, has_answers, losses_of, strikes
 from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.host_supply import host_monitors, host_share
-from rt_sched.app.paced.tiers import check_plan_of_tier, chosen_tier, policy_of_tier, system_of_tier
+from rt_sched.app.paced.tiers import (
+    check_plan_of_tier,
+    check_tier_of_failover,
+    chosen_tier,
+    policy_of_tier,
+    system_of_tier,
+)
 from rt_sched.app.replay.job import Progress, ReplayResult
 from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.bounds import run_bounds, without_bounds
@@ -31,6 +38,7 @@ from rt_sched.app.runs.folder import RunFolder
 from rt_sched.app.runs.judged_chains import judged_chains
 from rt_sched.app.runs.manifest import make_manifest, run_inputs
 from rt_sched.app.runs.summary import make_summary
+from rt_sched.app.runs.takeover_runs import takeover_runs
 from rt_sched.faults.outcomes import Decisions
 from rt_sched.faults.supervision import alive_timeout_ns
 from rt_sched.kernels import ring
@@ -40,11 +48,11 @@ from rt_sched.lowering.routes import as_placed
 from rt_sched.model import System
 from rt_sched.ports import JobContext, Recording, Stage
 from rt_sched.record.mcap_writer import OutputRecorder
-from rt_sched.runtime.detection import detect
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.host.supply import supply_loss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.keys import authenticator_of
+from rt_sched.runtime.paced.answers import device_failover
 from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedRun, host_cores
 from rt_sched.runtime.paced.feeder import Playback, decode_ahead
 from rt_sched.runtime.paced.gather import Course, trace_of
@@ -69,7 +77,10 @@ _NOT_CHECKED: dict[str, Any] = {"checked": [], "violations": [], "violation_coun
 
 @dataclass(frozen=True, slots=True)
 class PacedRequest:
-    """What the user asked for. `tier`: None for the best that this host has. `rate`: run time per host time."""
+    """What the user asked for. `tier`: None for the best that this host has. `rate`: run time per host time.
+
+    `faults`: devices to lose, by ending their processes; `stops`: by stopping them, `inside`: in the next job there.
+    """
 
     log: str
     system: str | None = None
@@ -81,6 +92,9 @@ class PacedRequest:
     output: Path | None = None
     salvage: bool = False
     command: str = "rt-sched replay"
+    faults: tuple[str, ...] = ()
+    stops: bool = False
+    inside: bool = False
 
 
 class PacedFaults(Protocol):
@@ -139,6 +153,11 @@ def run_paced(
             recording, timeline = faults.recording(recording), faults.timeline
         horizon_ns = min(horizon_of(system, timeline), request.duration_ns or horizon_of(system, timeline))
         given = lower(system, plan, timeline.samples, horizon_ns=horizon_ns)
+        lost = device_faults(request.faults, system, horizon_ns)
+        failover = None
+        if lost or has_answers(plan):
+            failover = device_failover(system, plan, timeline.samples, horizon_ns)
+            check_tier_of_failover(tier)
         host_cores(system, plan)
         refuse(given.setup)
         authenticator = authenticator_of(system)
@@ -177,6 +196,8 @@ def run_paced(
             alive_ns=[alive_timeout_ns(system, task) for task in system.tasks],
             actuator=actuator_order(system, catalogue),
             blows=() if faults is None else faults.blows(),
+            failover=failover,
+            strikes=strikes(lost, stop=request.stops, inside=request.inside),
         )
         paced = PacedRun(order)
         progress.step("starting the processes")
@@ -185,9 +206,12 @@ def run_paced(
             outcome = paced.run(look)
         progress.step("writing the run folder")
         edge_names = Simulation(given, rows=1).trace().edges
+        lost, detection = losses_of(lost, outcome), detection_of(failover, outcome)
+        changes = detection.plan_changes
+        as_it_went = lower(system, plan, timeline.samples, horizon_ns=horizon_ns, faults=lost, plan_changes=changes)
         trace = trace_of(
             Course(
-                given.setup,
+                as_it_went.setup,
                 edge_names,
                 outcome.journals,
                 timeline.samples,
@@ -204,19 +228,23 @@ def run_paced(
         if faults is not None:
             faults.ended(trace, outcome, watch.decisions)
         recorded = mapping.sensor_to_topic.keys()
-        chains = judged_chains(system, plan, trace, (), recorded, watch.refused_rows, ())
+        chains = judged_chains(system, plan, trace, lost, recorded, watch.refused_rows, changes)
         share = host_share(system, plan, tier, publisher_of(system, plan, rehearsal.bytes_of), supply_loss())
         beside = dataclasses.replace(trace, task_names=tuple(task.name for task in share.system.tasks))
+        why_none = "the user tier has no bounds" if tier is Tier.USER else share.why_no_bounds
+        takeovers = takeover_runs(share.system, share.plan, beside, detection, lost, recorded, watch.refused_rows)
+        if why_none is not None:
+            takeovers = tuple(dataclasses.replace(one, analysed=False, reason=why_none) for one in takeovers)
         bounds = run_bounds(
             share.system,
             share.plan,
             beside,
             chains,
             watch.refused_rows,
+            takeovers,
             methods=share.methods,
             further=host_monitors(share, tier, beside),
         )
-        why_none = "the user tier has no bounds" if tier is Tier.USER else share.why_no_bounds
         if why_none is not None:
             bounds = without_bounds(bounds, why_none)
         summary = make_summary(
@@ -228,12 +256,12 @@ def run_paced(
             recording_name=request.log,
             mapping=mapping,
             timeline=timeline,
-            faults=(),
+            faults=lost,
             watch=watch,
             trace_check=_NOT_CHECKED,
             bounds=bounds,
-            detection=detect(system, plan, timeline.samples, (), recorded, horizon_ns),
-            takeovers=(),
+            detection=detection,
+            takeovers=takeovers,
         )
         summary |= paced_document(order, outcome, trace, tiers, share, summary)
         if plan_note is not None:
@@ -246,7 +274,7 @@ def run_paced(
             outputs_sha256=watch.outputs_sha256,
         )
         recorder.close()
-        write_documents(folder, system, trace, chains, (), summary, manifest, watch)
+        write_documents(folder, system, trace, chains, lost, summary, manifest, watch)
     return ReplayResult(run.target, summary, manifest, time.monotonic() - began, watch.decisions)
 
 

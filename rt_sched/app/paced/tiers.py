@@ -63,6 +63,14 @@ def check_plan_of_tier(tier: Tier, plan: Plan) -> None:
             )
 
 
+def check_tier_of_failover(tier: Tier) -> None:
+    """Raises DeploymentError where tasks cannot move: the reservations of SCHED_DEADLINE stay with their cores."""
+    if tier is Tier.DEADLINE:
+        raise DeploymentError(
+            "the tier deadline does not carry out takeovers; take --tier fifo, or a plan without them"
+        )
+
+
 def tier_rows(reports: Sequence[TierReport]) -> list[dict[str, object]]:
     """What was found of each tier, for documents."""
     return [

@@ -105,11 +105,19 @@ class PacedClock:
     def now_ns(self) -> int:
         """Run time now; before the begin it is negative."""
         host_ns = int(self._control["paused_ns"][0]) or time.monotonic_ns()
+        return self.run_ns(host_ns)
+
+    def run_ns(self, host_ns: int) -> int:
+        """Run time when the host's monotonic clock showed this, if no pause came since."""
         return floor_int((host_ns - int(self._control["origin_ns"][0])) * self._rate)
 
     def host_ns(self, run_ns: int) -> int:
         """When the host's monotonic clock shows it, if no pause comes between."""
         return int(self._control["origin_ns"][0]) + ceil_int(run_ns / self._rate)
+
+    def host_span_ns(self, run_ns: int) -> int:
+        """A length of run time in host time."""
+        return ceil_int(run_ns / self._rate)
 
     def run_span_ns(self, host_ns: int) -> int:
         """A length of host time in run time."""
@@ -117,13 +125,18 @@ class PacedClock:
 
     def wait_until_prepared(self) -> bool:
         """Waits for `prepare`; False when the run ends before."""
-        return self._wait_for(lambda: bool(self._control["prepared"][0]))
+        return self.wait_until(lambda: bool(self._control["prepared"][0]))
 
     def wait_until_begun(self) -> bool:
         """Waits for an origin; False when the run ends without one."""
-        return self._wait_for(lambda: self.begun)
+        return self.wait_until(lambda: self.begun)
 
-    def _wait_for(self, there: Callable[[], bool]) -> bool:
+    def alert(self) -> None:
+        """Everybody who waits here is to look once more whether something has changed; any process may say so."""
+        self._changed()
+
+    def wait_until(self, there: Callable[[], bool]) -> bool:
+        """Waits for what somebody who calls `alert` has made true; False when the run ends before."""
         while not self.ended:
             seen = self._changes.count()
             if there():
@@ -132,10 +145,15 @@ class PacedClock:
                 self._changes.wait(seen, None)
         return False
 
-    def sleep_until(self, run_ns: int) -> bool:
-        """Sleeps until that run time, through pauses; False when the run has ended before."""
+    def sleep_until(self, run_ns: int, unless: Callable[[], bool] | None = None) -> bool:
+        """Sleeps until that run time, through pauses; False when the run has ended before.
+
+        `unless`: asked whenever something has changed; once it is true, the sleep ends early.
+        """
         while not self.ended:
             seen = self._changes.count()
+            if unless is not None and unless():
+                return True
             if self.paused:
                 self._changes.wait(seen, None)
             elif not self._changes.wait(seen, self.host_ns(run_ns)) and self.now_ns() >= run_ns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,15 +31,21 @@ def channel_name(source: str, port: str | None) -> str:
 
 
 def channels_of(
-    system: System, setup: rows.Setup, bytes_of: Mapping[tuple[str, str | None], int]
+    system: System,
+    setup: rows.Setup,
+    bytes_of: Mapping[tuple[str, str | None], int],
+    kept: Collection[int] = (),
 ) -> tuple[Channel, ...]:
-    """One for every sensor and output port that something reads. `bytes_of`: sizes of their messages so far."""
+    """One for every sensor and output port that something reads. `bytes_of`: sizes of their messages so far.
+
+    `kept`: tasks, by index, that may process once more what they took in last.
+    """
     readers: dict[tuple[str, str | None], list[ChannelReader]] = {}
     edges = iter(setup.edges)
     for task in system.tasks:
         for given in task.inputs:
             mine = readers.setdefault((given.source, given.port), [])
-            mine += _readers(task.name, next(edges), given.edge)
+            mine += _readers(task.name, next(edges), given.edge, kept)
     return tuple(
         Channel(
             channel_name(*source),
@@ -55,20 +61,20 @@ def _room_for(is_sensor: bool, seen_bytes: int) -> int:
     return max(_LEAST_BYTES, seen_bytes * 3 // 2) if is_sensor else max(_LEAST_BYTES, _GROWTH * seen_bytes)
 
 
-def _readers(task: str, edge: rows.EdgeRow, declared: Edge) -> list[ChannelReader]:
+def _readers(task: str, edge: rows.EdgeRow, declared: Edge, kept: Collection[int]) -> list[ChannelReader]:
     name = f"{task}.{edge.input}"
     if edge.role is rows.Role.READ:
         return [ChannelReader(name, declared, _HOLDS, task)]
     depth = max(declared.depth, _BACKLOG) if edge.role is rows.Role.EACH else declared.depth
     found = [ChannelReader(name, Edge(EdgeKind.QUEUE, depth, declared.overflow), _HOLDS, task)]
-    if _needs_newest(edge):
+    if _needs_newest(edge, kept):
         found.append(ChannelReader(f"{name}/newest", Edge(EdgeKind.LATEST, 1, Overflow.DROP_OLDEST), _HOLDS, task))
     return found
 
 
-def _needs_newest(edge: rows.EdgeRow) -> bool:
-    """Whether a job that this input did not activate reads its newest message, or any job does."""
-    return edge.role is rows.Role.EACH
+def _needs_newest(edge: rows.EdgeRow, kept: Collection[int]) -> bool:
+    """Whether a job that this input did not activate reads its newest message, or any job does, or one once more."""
+    return edge.role is rows.Role.EACH or (edge.role is rows.Role.PAIRED and edge.target in kept)
 
 
 class PortLetter:
@@ -166,14 +172,16 @@ def outlets_of(port: Port, task: str, channels: Mapping[str, Channel], ports: Se
     return Outlets({one: port.writer(name) for one in ports if (name := channel_name(task, one)) in channels})
 
 
-def inlets_of(port: Port, system: System, setup: rows.Setup, task_index: int, *, copy: bool) -> list[PortInlet]:
-    """Claims the reading ends of a task, slot by slot."""
+def inlets_of(
+    port: Port, system: System, setup: rows.Setup, task_index: int, *, copy: bool, kept: Collection[int] = ()
+) -> list[PortInlet]:
+    """Claims the reading ends of a task, slot by slot. `kept`: as for `channels_of`."""
     task = system.tasks[task_index]
     edges = [edge for edge in setup.edges if edge.target == task_index]
     found = []
     for given, edge in zip(task.inputs, edges, strict=True):
         channel, name = channel_name(given.source, given.port), f"{task.name}.{edge.input}"
-        newest = port.reader(channel, f"{name}/newest") if _needs_newest(edge) else None
+        newest = port.reader(channel, f"{name}/newest") if _needs_newest(edge, kept) else None
         is_register = edge.role is rows.Role.READ and edge.kind is rows.EdgeKind.LATEST
         found.append(PortInlet(port.reader(channel, name), newest, is_register=is_register, copy=copy))
     return found

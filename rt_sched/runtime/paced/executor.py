@@ -21,6 +21,7 @@ from rt_sched.runtime.host.affinity import allowed_cores, pin
 from rt_sched.runtime.host.child import fork, name_process
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset
 from rt_sched.runtime.host.cpuset_groups import processes
+from rt_sched.runtime.host.huge_pages import collapse_memory
 from rt_sched.runtime.host.observed import ObservedProcess, observe
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.supply import deadline_share
@@ -28,10 +29,13 @@ from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.actuator import ActuatorOrder, ActuatorSide, Publish
 from rt_sched.runtime.paced.alerts import Alert, Alerts
+from rt_sched.runtime.paced.answers import DeviceFailover
 from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
 from rt_sched.runtime.paced.clock import PacedClock, Pause
-from rt_sched.runtime.paced.edges import channels_of, inlets_of, outlets_of
+from rt_sched.runtime.paced.edges import channel_name, channels_of, inlets_of, outlets_of
+from rt_sched.runtime.paced.failover import Notice
 from rt_sched.runtime.paced.feeder import Playback, publish_on_time
+from rt_sched.runtime.paced.guard import DeviceGuard
 from rt_sched.runtime.paced.inbox import Inbox
 from rt_sched.runtime.paced.injector import Blow, Injector, Landed
 from rt_sched.runtime.paced.journal import Journal
@@ -39,6 +43,7 @@ from rt_sched.runtime.paced.lane import Lane
 from rt_sched.runtime.paced.line import ReadyLine, line_channels
 from rt_sched.runtime.paced.marks import Marks
 from rt_sched.runtime.paced.oversight import Oversight, Watched
+from rt_sched.runtime.paced.ownership import NOMINAL, Epoch, Ownership, Tenure
 from rt_sched.runtime.paced.process import Employment, ends_jobs
 from rt_sched.runtime.paced.publisher import publisher_of
 from rt_sched.runtime.paced.ranking import Ranking
@@ -49,12 +54,13 @@ from rt_sched.runtime.paced.roster import Roster, State, WorkerLoss
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.paced.spool import Spool
 from rt_sched.runtime.paced.standing import Standing, standings
+from rt_sched.runtime.paced.strike import Strike, Striker, Struck
 from rt_sched.runtime.paced.supervisor import Charge, Supervisor
 from rt_sched.runtime.paced.tier import FEEDER_PRIORITY, HIGHEST_TASK_PRIORITY, Seat, seats
 from rt_sched.runtime.paced.turns import Turns
 from rt_sched.runtime.paced.worker import Post
 from rt_sched.trace.records import SampleTable
-from rt_sched.trace.setup import Setup
+from rt_sched.trace.setup import Setup, TaskRow
 from rt_sched.transport import Channel, Segment
 
 
@@ -71,6 +77,8 @@ class PacedOrder:
     `make_stage`: a started stage for a task, by its index; called in the worker. `decode`: carried out by the process
     that decodes: given the playback it fills the line. `output_ports`: of each task, by its stage. `alive_ns`: by task,
     the longest time between two ends of its jobs in health. `blows`: that strike the run while it goes on.
+    `failover`: what follows on lost devices; None: nobody watches them, and the run ends with one. `strikes`: at
+    devices, given the run itself once it knows its processes.
     """
 
     system: System
@@ -87,6 +95,8 @@ class PacedOrder:
     alive_ns: Sequence[int | None]
     actuator: ActuatorOrder | None = None
     blows: Sequence[Blow] = ()
+    failover: DeviceFailover | None = None
+    strikes: Callable[[PacedRun], Sequence[Strike]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +112,10 @@ class PacedWorker:
 
 @dataclass(frozen=True, slots=True)
 class PacedOutcome:
-    """`journals`, `spools`: by task. `published_ns`: by sample, -1 for never. `landed`: of each blow."""
+    """`journals`, `spools`: by task. `published_ns`: by sample, -1 for never. `landed`: of each blow.
+
+    `notices`: of lost devices, and `epochs`, what followed on each. `struck`: what became of every strike.
+    """
 
     journals: list[np.ndarray]
     spools: list[Spool]
@@ -113,6 +126,9 @@ class PacedOutcome:
     alerts: tuple[Alert, ...] = ()
     landed: tuple[Landed, ...] = ()
     actuator: ActuatorSide | None = None
+    notices: tuple[Notice, ...] = ()
+    epochs: tuple[Epoch, ...] = ()
+    struck: tuple[Struck, ...] = ()
 
 
 #: How long stages may take to start, before the run is given up.
@@ -135,11 +151,14 @@ class PacedRun:
         self._authenticator = authenticator_of(order.system)
         self._cores = host_cores(order.system, order.plan)
         self._publisher = publisher_of(order.system, order.plan, order.rehearsal.bytes_of)
-        self._seats = seats(order.setup, order.tier, self._reserved())
+        self._standbys = order.failover.standbys if order.failover is not None else ()
+        self._rows: list[TaskRow] = [*order.setup.tasks, *(one.row for one in self._standbys)]
+        self._seats = seats(order.setup, order.tier, self._reserved(), self._rows[len(order.setup.tasks) :])
         self._cpusets: dict[int, ExclusiveCpuset] = {}  # one for each core: SCHED_DEADLINE has no pinning inside
         self.clock = PacedClock(order.rate)
-        self._roster = Roster(len(order.setup.tasks))
-        channels = channels_of(order.system, order.setup, order.rehearsal.bytes_of)
+        self._roster = Roster(len(order.setup.tasks), len(self._standbys))
+        self._kept = order.failover.kept if order.failover is not None else frozenset()
+        channels = channels_of(order.system, order.setup, order.rehearsal.bytes_of, self._kept)
         self._channels: dict[str, Channel] = {channel.name: channel for channel in channels}
         sensors = [sensor.name for sensor in order.system.sensors]
         ahead = line_channels(
@@ -150,6 +169,14 @@ class PacedRun:
         self._journals = [self._journal(index) for index in range(len(order.setup.tasks))]
         self._spools = [Spool() for _ in order.setup.tasks]
         self._turns = self._make_turns()
+        self._guard = None
+        self._ownership = Ownership(len(order.setup.tasks))
+        if order.failover is not None:
+            real_time = order.tier is not Tier.USER
+            self._guard = DeviceGuard(order.failover, self._roster, self.clock, real_time=real_time)
+            self._ownership = self._guard.ownership
+        strikes = () if order.strikes is None else order.strikes(self)
+        self._striker = Striker(strikes, self.clock, real_time=order.tier is not Tier.USER) if strikes else None
         self._published_ns = shared_array(np.int64, len(order.samples))
         self._published_ns[:] = -1
         lines = iter([ReadyLine(self._port, channel, self.clock) for channel in ahead])
@@ -165,6 +192,8 @@ class PacedRun:
             if self._order.tier is Tier.DEADLINE:
                 for core in sorted(set(self._cores)):
                     self._cpusets[core] = stack.enter_context(ExclusiveCpuset({core}, patience_ns=_LEAD_NS))
+            if self._guard is not None:  # no beat may be missed for the time that a fork takes
+                collapse_memory()
             pids = stack.enter_context(self._forked())
             self._wait_for(State.READY, pids)
             self.clock.prepare()
@@ -182,6 +211,21 @@ class PacedRun:
             self._alerts.read(),
             () if self._injector is None else self._injector.landed(),
             self._actuator,
+            notices=() if self._guard is None else self._guard.notices(),
+            epochs=tuple(self._ownership.epochs()),
+            struck=() if self._striker is None else tuple(self._striker.struck()),
+        )
+
+    def processes_of(self, device: str) -> Sequence[int]:
+        """All processes of a device, as kill(2) takes them; none where nobody watches devices."""
+        return () if self._guard is None else self._guard.heartbeats.group(device)
+
+    def journals_of(self, device: str) -> tuple[Journal, ...]:
+        """The journals of the tasks that are on a device nominally."""
+        return tuple(
+            self._journals[index]
+            for index, row in enumerate(self._order.setup.tasks)
+            if self._order.plan.processors[row.processor].device == device
         )
 
     @property
@@ -203,14 +247,25 @@ class PacedRun:
                 cores = sorted({charge.employment.core for charge in charges})
                 if allowed_cores() - self._cpusets.keys():  # elsewhere than the reservations, where that is possible
                     cores = sorted(set(cores) - self._cpusets.keys())
-                supervisor = Supervisor(charges, cores, self._oversight(charges), real_time=real_time)
-                pids[fork(supervisor.run)] = f"the supervisor of {device}"
+                supervisor = Supervisor(
+                    charges,
+                    cores,
+                    self._oversight(charges),
+                    self._roster,
+                    self.clock,
+                    real_time=real_time,
+                    duties=() if self._guard is None else self._guard.duties(device),
+                    join=None if self._guard is None else partial(self._guard.heartbeats.join, device),
+                )
+                pids[fork(supervisor.run)] = _supervisor(device)
             pids[fork(self._decode)] = "the process that decodes"
             pids[fork(self._publish)] = "the process that publishes samples"
             if self._actuator is not None:
                 pids[fork(partial(self._actuator.run, real_time=real_time))] = "the process of the actuators' side"
             if self._injector is not None:
                 pids[fork(partial(self._injector.run, real_time=real_time))] = "the process that injects faults"
+            if self._striker is not None:
+                pids[fork(self._striker.run)] = "the process that strikes"
             yield pids
         finally:
             self.clock.end()
@@ -266,11 +321,18 @@ class PacedRun:
         """Waits until every worker is that far, and enough of the recording lies decoded."""
         until = time.monotonic() + _START_LIMIT_S
         states = self._roster.places["state"]
-        while not (states == wanted).all() or not self._playback.filled or not self._actuator_is_ready:
+        standby_states = self._roster.standbys["state"]
+        while not (
+            (states == wanted).all()
+            and (standby_states == wanted).all()
+            and self._playback.filled
+            and self._actuator_is_ready
+        ):
             self._raise_failures(pids)
             if time.monotonic() > until:
-                tasks = zip(self._order.system.tasks, states, strict=True)
-                late = [task.name for task, state in tasks if state != wanted]
+                tasks = [*self._order.system.tasks, *(self._order.system.tasks[one.task] for one in self._standbys)]
+                found = zip(tasks, [*states, *standby_states], strict=True)
+                late = [task.name for task, state in found if state != wanted]
                 raise DeploymentError(f"not ready within {_START_LIMIT_S:g} s: {', '.join(late) or 'the recording'}")
             time.sleep(_LOOK_S)
 
@@ -310,8 +372,14 @@ class PacedRun:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 name = pids.pop(pid)
-                if status:
+                if status and name not in self._may_end():
                     raise DeploymentError(f"{name} ended early: {_how(status)}")
+
+    def _may_end(self) -> set[str]:
+        """The supervisors whose end is taken care of: of devices that are watched, once the run has begun."""
+        if self._guard is None or not self.clock.begun:
+            return set()
+        return {_supervisor(device) for device in self._guard.watched}
 
     def _end(self, pids: dict[int, str]) -> None:
         self.clock.end()
@@ -328,37 +396,64 @@ class PacedRun:
                 time.sleep(0.01)
 
     def _charges(self) -> dict[str, list[Charge]]:
-        """The tasks of each device."""
+        """The tasks of each device, then those that stand by there."""
+        tasks = range(len(self._order.setup.tasks))
+        places = [(index, NOMINAL) for index in tasks] + [(one.task, n) for n, one in enumerate(self._standbys)]
         found: dict[str, list[Charge]] = {}
-        for index, task in enumerate(self._order.system.tasks):
-            row = self._order.setup.tasks[index]
-            employment = Employment(
-                index=index,
-                task=task,
-                row=row,
-                edges=tuple(edge for edge in self._order.setup.edges if edge.target == index),
-                turns=self._turns[index],
-                seat=self._seats[index],
-                core=self._core_of(index),
-                go_to_core=lambda index=index: self._go_to(self._core_of(index)),  # type: ignore[misc]
-                make_stage=lambda index=index: self._order.make_stage(index),  # type: ignore[misc]
-                example=self._order.rehearsal.example(task.name),
-                open_post=lambda stateful, index=index: self._open_post(index, stateful),  # type: ignore[misc]
-                clock=self.clock,
-                roster=self._roster,
-                marks=self._marks,
+        if self._guard is not None:  # also of a device on which nothing runs
+            found = {device: [] for device in self._guard.heartbeats.devices}
+        for place, (index, owner) in enumerate(places):
+            row = self._rows[place]
+            charge = Charge(
+                self._employment(place, index, owner),
+                self._journals[index],
+                self._turns[place],
+                keeps_spare=ends_jobs(row) and owner == NOMINAL,
             )
-            charge = Charge(employment, self._journals[index], self._turns[index], keeps_spare=ends_jobs(row))
             device = self._order.plan.processors[row.processor].device
             found.setdefault(device, []).append(charge)
         return found
 
-    def _open_post(self, index: int, stateful: bool) -> Post:
+    def _employment(self, place: int, index: int, owner: int) -> Employment:
+        """What a process at a place needs: those of the tasks come first, then those of standbys."""
+        edges = self._order.setup.edges
+        tenure = Tenure(self._ownership, index, owner, tuple(edge.target for edge in edges if edge.task == index))
+        return Employment(
+            index=index,
+            task=self._order.system.tasks[index],
+            row=self._rows[place],
+            edges=tuple(edge for edge in edges if edge.target == index),
+            turns=self._turns[place],
+            seat=self._seats[place],
+            core=self._core_of(place),
+            go_to_core=lambda: self._go_to(self._core_of(place)),
+            make_stage=lambda: self._order.make_stage(index),
+            example=self._order.rehearsal.example(self._order.system.tasks[index].name),
+            open_post=lambda stateful: self._open_post(place, tenure, stateful),
+            prepare_post=lambda: self._prepare_post(index),
+            clock=self.clock,
+            roster=self._roster,
+            marks=self._marks,
+            journal=self._journals[index],
+            tenure=tenure,
+        )
+
+    def _prepare_post(self, index: int) -> None:
+        """In a process that may have to open the post in a hurry: what takes long of that."""
+        task = self._order.system.tasks[index]
+        for given in task.inputs:
+            self._segment.prepare(channel_name(given.source, given.port), writable=False)
+        for port in self._order.output_ports[index]:
+            if channel_name(task.name, port) in self._channels:
+                self._segment.prepare(channel_name(task.name, port), writable=True)
+
+    def _open_post(self, place: int, tenure: Tenure, stateful: bool) -> Post:
         """In the worker: claims its ends of the edges."""
-        order = self._order
-        task, row = order.system.tasks[index], order.setup.tasks[index]
+        order, index = self._order, tenure.task
+        task, row = order.system.tasks[index], self._rows[place]
         edges = tuple(edge for edge in order.setup.edges if edge.target == index)
-        inbox = Inbox(edges, inlets_of(self._port, order.system, order.setup, index, copy=stateful), row.tolerance_ns)
+        inlets = inlets_of(self._port, order.system, order.setup, index, copy=stateful, kept=self._kept)
+        inbox = Inbox(edges, inlets, row.tolerance_ns)
         outlets = outlets_of(self._port, task.name, self._channels, order.output_ports[index])
         publish: Publish = outlets.publish
         if self._actuator is not None and self._actuator.task == task.name:
@@ -366,10 +461,11 @@ class PacedRun:
         journal = self._journals[index]
         if row.timed:
             arrivals: TimedArrivals | MessageArrivals = TimedArrivals(
-                row, self.clock, journal, order.horizon_ns, os.getpid()
+                row, self.clock, journal, order.horizon_ns, os.getpid(), tenure
             )
         else:
-            arrivals = MessageArrivals(inbox, self._segment.bell(task.name), self.clock)
+            bell = self._segment.bell(task.name)
+            arrivals = MessageArrivals(row, inbox, bell, self.clock, journal, os.getpid())
         return Post(
             task=task,
             row=row,
@@ -378,9 +474,10 @@ class PacedRun:
             arrivals=arrivals,
             inbox=inbox,
             journal=journal,
-            turns=self._turns[index],
+            turns=self._turns[place],
             publish=publish,
             keep=self._spools[index].keep,
+            tenure=tenure,
             authenticator=self._authenticator,
         )
 
@@ -388,7 +485,7 @@ class PacedRun:
         watched = {
             charge.employment.index: Watched(
                 charge.journal,
-                self._order.alive_ns[charge.employment.index],
+                None if charge.is_standby else self._order.alive_ns[charge.employment.index],
                 self._order.alive_ns[charge.employment.index] or charge.employment.row.deadline_ns,
             )
             for charge in charges
@@ -424,9 +521,7 @@ class PacedRun:
 
     def _make_turns(self) -> list[Turns]:
         setup = self._order.setup
-        members = [
-            [i for i, task in enumerate(setup.tasks) if task.processor == p] for p in range(len(setup.processors))
-        ]
+        members = [[i for i, row in enumerate(self._rows) if row.processor == p] for p in range(len(setup.processors))]
         lanes = [Lane(len(mine)) if any(self._seats[index].lane for index in mine) else None for mine in members]
         rankings = [
             Ranking(len(mine), HIGHEST_TASK_PRIORITY) if any(self._seats[index].ranked for index in mine) else None
@@ -440,11 +535,11 @@ class PacedRun:
                 lane=lanes[task.processor],
                 ranking=rankings[task.processor],
             )
-            for index, task in enumerate(setup.tasks)
+            for index, task in enumerate(self._rows)
         ]
 
-    def _core_of(self, index: int) -> int:
-        return self._cores[self._order.setup.tasks[index].processor]
+    def _core_of(self, place: int) -> int:
+        return self._cores[self._rows[place].processor]
 
 
 def host_cores(system: System, plan: Plan) -> list[int]:
@@ -462,6 +557,10 @@ def host_cores(system: System, plan: Plan) -> list[int]:
         there = ", ".join(map(str, sorted(allowed_cores())))
         raise DeploymentError(f"this host has no core {', '.join(map(str, strange))} for this process; it has {there}")
     return cores
+
+
+def _supervisor(device: str) -> str:
+    return f"the supervisor of {device}"
 
 
 def _kill(pid: int) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rt_sched.runtime.paced.journal import NONE
+from rt_sched.runtime.paced.relocation import lost_with_processor, moves, processors_of
 from rt_sched.runtime.paced.tier import lane_key
 from rt_sched.trace.records import (
     DropReason,
@@ -66,7 +67,7 @@ def trace_of(course: Course) -> Trace:
         samples=samples,
         horizon_ns=course.horizon_ns,
         seed=0,
-        events=_events(course.setup, jobs),
+        events=_events(course.setup, jobs, course.horizon_ns),
         setup=course.setup,
     )
 
@@ -124,6 +125,7 @@ def _jobs(course: Course, row_of_sample: Int64s) -> JobTable:
     missed = (completed & (column["finish_ns"] > column["deadline_ns"])) | (
         unfinished & (column["deadline_ns"] <= course.horizon_ns)
     )
+    missed &= ~lost_with_processor(setup, task.astype(np.int64), column["arrival_ns"], column["status"])
     return JobTable(
         task=task[order],
         number=number[order],
@@ -156,7 +158,7 @@ def _messages(numbers: Int64s, edge: EdgeRow, row_of_sample: Int64s, row_of_job:
 def _slices(setup: Setup, jobs: JobTable) -> SliceTable:
     """Of the jobs between their start and their end, the most urgent one of each processor, as one that runs."""
     rows: list[tuple[int, int, int, int]] = []
-    processor_of = np.array([task.processor for task in setup.tasks], np.int64)[jobs.task]
+    processor_of = processors_of(setup, jobs.task.astype(np.int64), jobs.arrival_ns)
     for processor, row in enumerate(setup.processors):
         mine = np.flatnonzero((processor_of == processor) & (jobs.start_ns >= 0) & (jobs.finish_ns > jobs.start_ns))
         keys = {
@@ -229,18 +231,22 @@ _ENDINGS = {
 }
 
 
-def _events(setup: Setup, jobs: JobTable) -> EventTable:
-    """How jobs ended that did not complete."""
+def _events(setup: Setup, jobs: JobTable, horizon_ns: int) -> EventTable:
+    """How jobs ended that did not complete, and where tasks moved."""
     kinds = np.array([_ENDINGS.get(JobStatus(status), NONE) for status in jobs.status.tolist()], np.int64)
     rows = np.flatnonzero(kinds != NONE)
     times = np.maximum(jobs.arrival_ns[rows], jobs.start_ns[rows])
-    rows = rows[np.argsort(times, kind="stable")]
-    processors = np.array([task.processor for task in setup.tasks], np.int32)
+    processors = processors_of(setup, jobs.task[rows].astype(np.int64), jobs.arrival_ns[rows])
+    ended = np.column_stack(
+        [times, kinds[rows], processors, jobs.task[rows].astype(np.int64), rows, np.full(len(rows), NONE)]
+    )
+    table = np.concatenate((np.array(moves(setup, horizon_ns), np.int64).reshape(-1, 6), ended))
+    table = table[np.argsort(table[:, 0], kind="stable")]
     return EventTable(
-        time_ns=np.sort(times),
-        kind=kinds[rows].astype(np.int8),
-        processor=processors[jobs.task[rows]],
-        task=jobs.task[rows].astype(np.int32),
-        job=rows.astype(np.int64),
-        value=np.full(len(rows), NONE, np.int64),
+        time_ns=table[:, 0],
+        kind=table[:, 1].astype(np.int8),
+        processor=table[:, 2].astype(np.int32),
+        task=table[:, 3].astype(np.int32),
+        job=table[:, 4],
+        value=table[:, 5],
     )

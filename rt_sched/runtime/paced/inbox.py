@@ -44,10 +44,14 @@ class Inlet(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A job is due: when it arrived, and the messages bound to it, by slot."""
+    """A job is due: when it arrived, and the messages bound to it, by slot.
+
+    `is_extra`: it comes beside those that the activation of its task asks for.
+    """
 
     arrival_ns: int
     bound: Mapping[int, Letter]
+    is_extra: bool = False
 
 
 class Inbox:
@@ -84,6 +88,30 @@ class Inbox:
                 letter = self._inlets[slot].take()
                 if letter is not None:
                     letter.release()
+
+    def kept(self, last: Mapping[int, Letter], before_ns: int) -> dict[int, Letter]:
+        """What the task took in last before an instant, to be processed once more; nothing where nothing came, or where
+        it is not known any more since something newer is there. `last`: taken just now, by slot.
+
+        Of inputs each of which activates the task it is the message that was captured last; of paired ones the last of
+        each, if they belong together.
+        """
+        found = {**last}
+        for slot in (*self._each, *self._paired):
+            letter = None if slot in found else self._inlets[slot].newest()
+            if letter is not None and letter.head.published_ns < before_ns:
+                found[slot] = letter
+            elif letter is not None:
+                letter.release()
+        stamps = {slot: letter.head.capture_ns for slot, letter in found.items()}
+        if self._paired:
+            together = stamps and max(stamps.values()) - min(stamps.values()) <= self._tolerance_ns
+            keep = set(stamps) if together and len(stamps) == len(self._paired) else set()
+        else:
+            keep = {max(stamps, key=lambda slot: (stamps[slot], -slot))} if stamps else set()
+        for slot in found.keys() - keep:
+            found.pop(slot).release()
+        return found
 
     def consumed(self) -> dict[int, Letter]:
         """The oldest message of every queue that does not activate: what a job takes when it arrives."""

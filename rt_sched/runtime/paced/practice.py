@@ -11,6 +11,7 @@ from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.codec import Encoded, decoded
 from rt_sched.runtime.paced.inbox import Arrival, Head, Inbox
 from rt_sched.runtime.paced.journal import Journal
+from rt_sched.runtime.paced.ownership import alone
 from rt_sched.runtime.paced.rehearsal import Example
 from rt_sched.runtime.paced.spool import Spool
 from rt_sched.runtime.paced.turns import Turns
@@ -47,6 +48,7 @@ def practise_all(
         turns=Turns(Policy.FIXED_PRIORITY, 0, 0),
         publish=_written,
         keep=spool.keep,
+        tenure=alone(),
     )
     worker = Worker(post, stage, None)
     for example in examples:
@@ -67,6 +69,9 @@ def practise_all(
 class _NoArrivals:
     def wait(self) -> Arrival | None:
         return None
+
+    def take_over(self, switch_ns: int, *, redo: bool) -> None:
+        """There is nothing to go on with."""
 
 
 class _Letter:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from rt_sched.errors import RtSchedError
@@ -17,7 +17,9 @@ from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.journal import Journal
 from rt_sched.runtime.paced.marks import MarkedTimer, Marks
+from rt_sched.runtime.paced.ownership import Tenure
 from rt_sched.runtime.paced.practice import practise
 from rt_sched.runtime.paced.rehearsal import Example
 from rt_sched.runtime.paced.roster import Roster, State
@@ -37,7 +39,8 @@ class Employment:
     `make_stage`: a started stage, a new one each time.
 
     `open_post`: connects the process to its edges, as the one that serves the task from then on; told whether the stage
-    keeps what it is given.
+    keeps what it is given. `prepare_post`: the slow part of that, which others do not notice. `tenure`: as which owner
+    the process serves its task.
     """
 
     index: int
@@ -51,25 +54,20 @@ class Employment:
     make_stage: Callable[[], Stage]
     example: Example | None
     open_post: Callable[[bool], Post]
+    prepare_post: Callable[[], None]
     clock: PacedClock
     roster: Roster
     marks: Marks
+    journal: Journal
+    tenure: Tenure
 
 
 def work(job: Employment, *, is_spare: bool) -> None:
     """The whole life of a worker. A spare is ready before it knows whether it will be needed."""
     places, mine = job.roster.places, job.index
     state = "spare_state" if is_spare else "state"
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        name_process(job.task.name)
-        job.go_to_core()
-        set_timer_slack_ns(1)
-        keep_freed_memory()
-        stage = _warmed(job)
-        stop_collecting()
-        with suppress(Refused):  # the launcher says so once for all workers
-            lock_memory(as_used=True)
+    with failures_told(job):
+        stage = prepared(job)
         calls = job.roster.calls_answered(mine)  # before it can be called
         places[state][mine] = State.READY
         if is_spare:
@@ -77,20 +75,45 @@ def work(job: Employment, *, is_spare: bool) -> None:
                 return
         elif not job.clock.wait_until_prepared():
             return
-        post = job.open_post(stage.stateful)
-        timer = _budget_timer(job)
+        post, timer = job.open_post(stage.stateful), budget_timer(job)
         set_scheduling(job.seat.scheduling)
         places["state"][mine] = State.SEATED
-        if not job.clock.wait_until_begun():
-            return
-        if not job.clock.sleep_until(job.marks.away_until_ns(mine)):
-            return
-        places["state"][mine] = State.SERVING
-        job.roster.back(mine, job.clock.now_ns())
-        Worker(post, stage, timer).serve()
+        if job.clock.wait_until_begun() and job.clock.sleep_until(job.marks.away_until_ns(mine)):
+            serve(job, stage, post, timer)
+
+
+def prepared(job: Employment) -> Stage:
+    """A stage ready for its jobs, in a process that is."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    name_process(job.task.name)
+    job.go_to_core()
+    set_timer_slack_ns(1)
+    keep_freed_memory()
+    stage = _warmed(job)
+    stop_collecting()
+    with suppress(Refused):  # the launcher says so once for all workers
+        lock_memory(as_used=True)
+    return stage
+
+
+def serve(job: Employment, stage: Stage, post: Post, timer: MarkedTimer | None) -> None:
+    """The task's jobs, until the run ends or somebody else owns the task."""
+    places, mine = job.roster.places, job.index
+    places["state"][mine] = State.SERVING
+    job.roster.back(mine, job.clock.now_ns())
+    Worker(post, stage, timer).serve()
+    if job.tenure.holds:
         places["state"][mine] = State.ENDED
-        # To give all memory back takes tens of milliseconds, which others may still need for their last jobs.
-        set_scheduling(replace(Scheduling.other(), reset_on_fork=job.seat.scheduling.reset_on_fork))
+    # To give all memory back takes tens of milliseconds, which others may still need for their last jobs.
+    set_scheduling(replace(Scheduling.other(), reset_on_fork=job.seat.scheduling.reset_on_fork))
+
+
+@contextmanager
+def failures_told(job: Employment) -> Iterator[None]:
+    """Whatever is raised meanwhile stands in the roster; what is no defect of the code ends here."""
+    mine = job.index
+    try:
+        yield
     except RtSchedError as error:
         job.roster.fail(mine, str(error), is_defect=getattr(error, "is_defect", False))
     except Exception as error:
@@ -106,7 +129,7 @@ def _called(job: Employment, calls: int) -> bool:
     return not job.clock.ended
 
 
-def _budget_timer(job: Employment) -> MarkedTimer | None:
+def budget_timer(job: Employment) -> MarkedTimer | None:
     """What stops the process in the middle of a job that must not go on."""
     if not ends_jobs(job.row):
         return None

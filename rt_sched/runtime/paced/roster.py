@@ -43,7 +43,8 @@ _PLACE = np.dtype(
         ("notes", f"S{_TEXT_BYTES}"),
     ]
 )
-_LOSS = np.dtype([("pid", np.int64), ("noticed_ns", np.int64), ("by_budget", np.int64), ("back_ns", np.int64)])
+_LOSS = np.dtype([(name, np.int64) for name in ("pid", "noticed_ns", "by_budget", "back_ns", "with_device")])
+_STANDBY = np.dtype([("state", np.int64), ("pid", np.int64)])
 #: Losses of one task that are told one by one; all are counted.
 _MOST_LOSSES = 1024
 
@@ -53,7 +54,8 @@ class WorkerLoss:
     """A worker that ended before the run did.
 
     `noticed_ns`: run time, `BEFORE_NS` before it began. `by_budget`: its supervisor ended it. `back_ns`: when another
-    one stood ready for the task's jobs, None where the run ended, or that one did, before.
+    one stood ready for the task's jobs, None where the run ended, or that one did, before. `with_device`: its device
+    was lost with all its processes.
     """
 
     task: int
@@ -61,13 +63,15 @@ class WorkerLoss:
     noticed_ns: int
     by_budget: bool
     back_ns: int | None
+    with_device: bool
 
 
 class Roster:
-    """One place per task."""
+    """One place per task, and one per standby."""
 
-    def __init__(self, tasks: int) -> None:
+    def __init__(self, tasks: int, standbys: int = 0) -> None:
         self.places = shared_array(_PLACE, tasks)
+        self.standbys = shared_array(_STANDBY, standbys)
         self._losses = shared_array(_LOSS, tasks * _MOST_LOSSES).reshape(tasks, _MOST_LOSSES)
         self._lost = shared_array(np.int64, tasks)
 
@@ -98,13 +102,16 @@ class Roster:
         """Why it failed."""
         return bytes(self.places["notes"][task]).decode("utf-8", "replace")
 
-    def lose(self, task: int, pid: int, noticed_ns: int) -> bool:
-        """Notes the loss of a worker; only the supervisor of the task does. Whether it was for its budget."""
+    def lose(self, task: int, pid: int, noticed_ns: int, *, with_device: bool = False) -> bool:
+        """Notes the loss of a worker; only the supervisor of the task does, or whoever noticed that this one is lost.
+
+        Whether it was for its budget.
+        """
         by_budget = bool(self.places["stopped"][task])
         self.places["stopped"][task] = 0
         count = int(self._lost[task])
         if count < _MOST_LOSSES:
-            self._losses[task, count] = (pid, noticed_ns, by_budget, NEVER_NS)
+            self._losses[task, count] = (pid, noticed_ns, by_budget, NEVER_NS, with_device)
         self._lost[task] = count + 1
         return by_budget
 
@@ -123,6 +130,7 @@ class Roster:
                 int(row["noticed_ns"]),
                 bool(row["by_budget"]),
                 None if row["back_ns"] == NEVER_NS else int(row["back_ns"]),
+                bool(row["with_device"]),
             )
             for task in range(len(self.places))
             for row in self._losses[task, : min(int(self._lost[task]), _MOST_LOSSES)]

@@ -5,22 +5,27 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from rt_sched.runtime.host.affinity import pin
 from rt_sched.runtime.host.child import fork, name_process
 from rt_sched.runtime.host.processes import demote
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.signals import SignalDescriptor
+from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.journal import Journal
 from rt_sched.runtime.paced.oversight import Oversight
+from rt_sched.runtime.paced.ownership import NOBODY, NOMINAL
 from rt_sched.runtime.paced.process import Employment, work
-from rt_sched.runtime.paced.roster import BEFORE_NS, State
+from rt_sched.runtime.paced.roster import BEFORE_NS, Roster, State
+from rt_sched.runtime.paced.standby import stand_by
 from rt_sched.runtime.paced.tier import SUPERVISOR_PRIORITY
 from rt_sched.runtime.paced.turns import Turns
 from rt_sched.trace.records import JobStatus
-from rt_sched.units import NS_PER_MS
+from rt_sched.units import NS_PER_MS, NS_PER_S
 
 #: How long a worker has, once the run is over, to end by itself.
 _GRACE_MS = 2000
@@ -36,20 +41,48 @@ class Charge:
     turns: Turns
     keeps_spare: bool
 
+    @property
+    def is_standby(self) -> bool:
+        """Whether it is a task of another device, until a takeover brings it here."""
+        return self.employment.tenure.owner != NOMINAL
+
+    @property
+    def owns(self) -> bool:
+        """Whether the task is served here now."""
+        return self.employment.tenure.holds
+
+
+class Duty(Protocol):
+    """What a supervisor does beside its work, by the host's clock: at `next_ns`, or when a descriptor is readable."""
+
+    @property
+    def next_ns(self) -> int: ...
+    def descriptors(self) -> Sequence[int]: ...
+    def do(self, now_ns: int) -> None: ...
+
 
 class Supervisor:
     """`cores`: where it runs; wherever it may, if none are given.
 
-    `real_time`: whether it stands above its workers in the class of the kernel.
+    `real_time`: whether it stands above its workers in the class of the kernel. `join`: done first in its process.
+    With `duties` it stays until the run has ended, whether or not it has workers.
     """
 
     def __init__(
-        self, charges: Sequence[Charge], cores: Sequence[int], oversight: Oversight, *, real_time: bool
+        self,
+        charges: Sequence[Charge],
+        cores: Sequence[int],
+        oversight: Oversight,
+        roster: Roster,
+        clock: PacedClock,
+        *,
+        real_time: bool,
+        duties: Sequence[Duty] = (),
+        join: Callable[[], None] | None = None,
     ) -> None:
         self._charges, self._cores, self._real_time = charges, cores, real_time
-        self._oversight = oversight
-        self._roster = charges[0].employment.roster
-        self._clock = charges[0].employment.clock
+        self._oversight, self._roster, self._clock = oversight, roster, clock
+        self._duties, self._join = duties, join
         self._serves: dict[int, Charge] = {}
         self._spares: dict[int, Charge] = {}
 
@@ -57,6 +90,8 @@ class Supervisor:
         """Until every worker has ended."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         name_process("rt-supervisor")
+        if self._join is not None:
+            self._join()
         if self._cores:
             pin(self._cores)
         ended = SignalDescriptor([signal.SIGCHLD])
@@ -67,36 +102,45 @@ class Supervisor:
                 self._start(charge, is_spare=True)
         if self._real_time:
             set_scheduling(Scheduling.fifo(SUPERVISOR_PRIORITY))
-        poll = select.poll()
-        poll.register(ended, select.POLLIN)
-        grace_ms = _GRACE_MS
-        while self._serves:
-            poll.poll(self._look_ms())
+        end_ns = 0
+        while self._serves or (self._duties and not self._clock.ended):
+            self._sleep(ended)
             ended.read()
             self._look_after()
             self._oversight.look()
             if self._clock.ended:
-                grace_ms -= _LOOK_MS
-                if grace_ms <= 0:
+                end_ns = end_ns or time.monotonic_ns() + _GRACE_MS * NS_PER_MS
+                if time.monotonic_ns() >= end_ns:
                     self._end_all()
         self._end_all()
 
-    def _look_ms(self) -> int:
-        """Until it is time to look, unless a child ends before."""
+    def _sleep(self, ended: SignalDescriptor) -> None:
+        """Until a child has ended or been stopped, or it is time to look; does its duties on the way."""
+        now_ns = time.monotonic_ns()
+        for duty in self._duties:
+            duty.do(now_ns)
         wait_ns = self._oversight.wait_ns
-        return _LOOK_MS if wait_ns is None else min(_LOOK_MS, 1 + wait_ns // NS_PER_MS)
+        look_ns = _LOOK_MS * NS_PER_MS if wait_ns is None else min(_LOOK_MS * NS_PER_MS, NS_PER_MS + wait_ns)
+        until_ns = min([now_ns + look_ns, *(duty.next_ns for duty in self._duties)])
+        descriptors = [ended.fileno(), *(one for duty in self._duties for one in duty.descriptors())]
+        select.select(descriptors, [], [], max(0, until_ns - time.monotonic_ns()) / NS_PER_S)
 
     def _start(self, charge: Charge, *, is_spare: bool) -> None:
         index = charge.employment.index
-        places = self._roster.places
-        places["spare_state" if is_spare else "state"][index] = State.STARTING
+        places, mine, waits = self._roster.places, index, charge.is_standby and not charge.owns
+        if waits:
+            places, mine = self._roster.standbys, charge.employment.tenure.owner
+        places["spare_state" if is_spare else "state"][mine] = State.STARTING
 
         def serve() -> None:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-            work(charge.employment, is_spare=is_spare)
+            if waits:
+                stand_by(charge.employment)
+            else:
+                work(charge.employment, is_spare=is_spare)
 
         pid = fork(serve)
-        places["spare_pid" if is_spare else "pid"][index] = pid
+        places["spare_pid" if is_spare else "pid"][mine] = pid
         (self._spares if is_spare else self._serves)[pid] = charge
 
     def _look_after(self) -> None:
@@ -137,6 +181,9 @@ class Supervisor:
         if charge is None or self._is_over(charge):
             return
         index, places = charge.employment.index, self._roster.places
+        if not charge.owns:
+            self._give_up(charge, pid)
+            return
         by_budget = self._roster.lose(index, pid, self._clock.now_ns() if self._clock.begun else BEFORE_NS)
         charge.turns.lost()
         charge.journal.close_open(pid, JobStatus.ABORTED if by_budget else JobStatus.LOST)
@@ -151,10 +198,18 @@ class Supervisor:
         if charge.keeps_spare:
             self._start(charge, is_spare=True)
 
+    def _give_up(self, charge: Charge, pid: int) -> None:
+        """What ended did not serve its task any more, or not yet: another standby takes the place of one."""
+        charge.turns.lost()
+        if charge.employment.tenure.ownership.owner(charge.employment.index) == NOBODY:
+            charge.journal.close_open(pid, JobStatus.ABORTED)
+        if charge.is_standby and not self._clock.ended:
+            self._start(charge, is_spare=False)
+
     def _is_over(self, charge: Charge) -> bool:
         """Whether nobody is to take the place of a worker that has ended."""
         state = self._roster.places["state"][charge.employment.index]
-        return self._clock.ended or state in (State.ENDED, State.FAILED)
+        return self._clock.ended or (charge.owns and state in (State.ENDED, State.FAILED))
 
     def _end_all(self) -> None:
         for pid in (*self._serves, *self._spares):

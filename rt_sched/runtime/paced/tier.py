@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.tiers import HIGHEST_PRIORITY, Tier
-from rt_sched.trace.setup import Policy, ProcessorRow, Setup
+from rt_sched.trace.setup import Policy, ProcessorRow, Setup, TaskRow
 
 #: Priorities of SCHED_FIFO: supervisors above all, the clockwork of sensors next, tasks below, one for each level.
 SUPERVISOR_PRIORITY = HIGHEST_PRIORITY
@@ -28,12 +28,18 @@ class Seat:
     ranked: bool = False
 
 
-def seats(setup: Setup, tier: Tier, reservations: Mapping[int, Scheduling]) -> tuple[Seat, ...]:
-    """The seat of every task, in their order. `reservations`: by task, for the tier `deadline`."""
-    levels = _priorities(setup)
+def seats(
+    setup: Setup, tier: Tier, reservations: Mapping[int, Scheduling], standbys: Sequence[TaskRow] = ()
+) -> tuple[Seat, ...]:
+    """The seat of every task, in their order, then those of `standbys`, as what they may go on with is declared.
+
+    `reservations`: by task, for the tier `deadline`.
+    """
+    rows = (*setup.tasks, *standbys)
+    levels = _priorities(rows)
     return tuple(
         _seat(setup.processors[task.processor], tier, levels[index], reservations.get(index))
-        for index, task in enumerate(setup.tasks)
+        for index, task in enumerate(rows)
     )
 
 
@@ -56,16 +62,16 @@ def _preempts(row: ProcessorRow) -> bool:
     return row.preemptive and row.policy is not Policy.FIFO
 
 
-def _priorities(setup: Setup) -> list[int]:
+def _priorities(tasks: Sequence[TaskRow]) -> list[int]:
     """A priority of SCHED_FIFO for every task: the level on its processor, spread over what is there.
 
     Tasks of different processors never compete for a core unless these share one; then equal levels are equal.
     """
-    ranks = _ranks([[task.level for task in setup.tasks if task.processor == p] for p in range(len(setup.processors))])
+    processors = range(1 + max((task.processor for task in tasks), default=0))
+    ranks = _ranks([[task.level for task in tasks if task.processor == p] for p in processors])
     room = HIGHEST_TASK_PRIORITY - _LOWEST_TASK_PRIORITY
     return [
-        max(HIGHEST_TASK_PRIORITY - ranks[task.processor][task.level], HIGHEST_TASK_PRIORITY - room)
-        for task in setup.tasks
+        max(HIGHEST_TASK_PRIORITY - ranks[task.processor][task.level], HIGHEST_TASK_PRIORITY - room) for task in tasks
     ]
 
 

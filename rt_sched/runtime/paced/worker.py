@@ -20,6 +20,7 @@ from rt_sched.runtime.paced.edges import packed
 from rt_sched.runtime.paced.inbox import Arrival, Inbox, Letter
 from rt_sched.runtime.paced.journal import Journal
 from rt_sched.runtime.paced.marks import MarkedTimer
+from rt_sched.runtime.paced.ownership import Tenure
 from rt_sched.runtime.paced.turns import Turns
 from rt_sched.runtime.protection import InputGuard
 from rt_sched.runtime.stage_graph import NoData, Outputs, run_job
@@ -35,7 +36,8 @@ class Post:
 
     `publish`: hands on what a job has packed, by port, with its number and stamp; its last argument notes and returns
     the run time, and is called before anybody can read.
-    `keep`: puts it into the record of the run. `authenticator`: of messages that must carry a tag.
+    `keep`: puts it into the record of the run. `tenure`: whether the process owns its task, and what is in force.
+    `authenticator`: of messages that must carry a tag.
     """
 
     task: Task
@@ -48,6 +50,7 @@ class Post:
     turns: Turns
     publish: Callable[[Mapping[str, Encoded], int, int, Callable[[], int]], None]
     keep: Callable[[int, Outputs | NoData, Mapping[str, Encoded]], None]
+    tenure: Tenure
     authenticator: Authenticator | None = None
 
 
@@ -61,9 +64,9 @@ class Worker:
         self._cpu = thread_clock(0)
 
     def serve(self) -> None:
-        """Job after job until the run ends."""
+        """Job after job until the run ends, or the task is another's."""
         while (arrival := self._post.arrivals.wait()) is not None:
-            if self._post.journal.full:
+            if self._post.journal.full or not self._post.tenure.holds:
                 return
             self.do(arrival)
 
@@ -71,7 +74,9 @@ class Worker:
         """One job."""
         post = self._post
         deadline_ns = arrival.arrival_ns + post.row.deadline_ns
-        number = post.journal.begin(arrival.arrival_ns, arrival.arrival_ns, deadline_ns, self._pid)
+        number = post.journal.begin(
+            arrival.arrival_ns, arrival.arrival_ns, deadline_ns, self._pid, is_extra=arrival.is_extra
+        )
         row = post.journal.rows[number]
         with post.turns.turn(deadline_ns, arrival.arrival_ns):
             used_ns = time.thread_time_ns()
@@ -95,14 +100,19 @@ class Worker:
                     start_ns=start_ns,
                     finish_ns=start_ns,
                     deadline_ns=deadline_ns,
+                    weights=post.tenure.weights(arrival.arrival_ns),
+                    new_readers=post.tenure.new_readers(start_ns),
                 )
                 result = run_job(
                     post.task, self._stage, self._guard, context, _results(read), finished_ns=post.clock.now_ns
                 )
                 parcels = packed(result, tuple(self._stage.outputs))
-                post.publish(parcels, number, capture_ns, lambda: self._finished(row))
-                post.keep(number, result, parcels)
-                row["status"] = JobStatus.COMPLETED
+                if post.tenure.holds:
+                    post.publish(parcels, number, capture_ns, lambda: self._finished(row))
+                    post.keep(number, result, parcels)
+                    row["status"] = JobStatus.COMPLETED
+                else:
+                    row["status"] = JobStatus.LOST
             if self._budget is not None:
                 self._budget.disarm()
             row["executed_ns"] = time.thread_time_ns() - used_ns

@@ -1,0 +1,55 @@
+"""Everything that a paced run has against the loss of devices: signs of life, the watch over them, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rt_sched.runtime.paced.answers import DeviceFailover
+from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.failover import Failover, Notice
+from rt_sched.runtime.paced.heartbeat import Heartbeats, Pulse
+from rt_sched.runtime.paced.ownership import Ownership
+from rt_sched.runtime.paced.roster import Roster
+from rt_sched.runtime.paced.supervisor import Duty
+from rt_sched.runtime.paced.watch import Watch
+
+#: How often the watch looks between two beats whether a supervisor has ended.
+_LOOKS_PER_BEAT = 2
+
+
+class DeviceGuard:
+    """Made before the forks; each supervisor does its `duties`."""
+
+    def __init__(self, plan: DeviceFailover, roster: Roster, clock: PacedClock, *, real_time: bool) -> None:
+        self._plan, self._clock = plan, clock
+        self.heartbeats = Heartbeats(plan.devices)
+        self.ownership = Ownership(len(plan.device_of), plan.answers, len(plan.devices))
+        self._failover = Failover(plan, self.heartbeats, self.ownership, roster, clock, real_time=real_time)
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The devices whose loss is noticed: all but the one that watches."""
+        return tuple(device for device in self._plan.devices if device != self._plan.watcher)
+
+    def duties(self, device: str) -> Sequence[Duty]:
+        """What the supervisor of a device does for this."""
+        period_ns, timeout_ns = (
+            self._clock.host_span_ns(span_ns) for span_ns in (self._plan.period_ns, self._plan.timeout_ns)
+        )
+        pulse = Pulse(self.heartbeats, device, period_ns)
+        if device != self._plan.watcher:
+            return (pulse,)
+        watch = Watch(
+            self.heartbeats,
+            self.watched,
+            self._clock,
+            look_ns=period_ns // _LOOKS_PER_BEAT,
+            timeout_ns=timeout_ns,
+            slack_ns=period_ns // 2,
+            lost=self._failover.lose,
+        )
+        return (pulse, watch, self._failover)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """The devices that were lost, in order."""
+        return self._failover.notices()

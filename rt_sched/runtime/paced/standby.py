@@ -1,0 +1,59 @@
+"""The process that stands by for a task on another device: started and warm, until a takeover makes it the owner."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from rt_sched.runtime.host.scheduling import set_scheduling
+from rt_sched.runtime.paced.ownership import Epoch
+from rt_sched.runtime.paced.process import Employment, budget_timer, failures_told, prepared, serve
+from rt_sched.runtime.paced.roster import State
+from rt_sched.trace.records import JobStatus
+from rt_sched.transport.endings import is_ending
+
+#: How often it is looked whether the process has begun to end that was killed.
+_LOOK_S = 0.0002
+
+
+def stand_by(job: Employment) -> None:
+    """The whole life of a standby, which is that of a worker from the switch on.
+
+    It has the class of its place from the start: what waits takes no time from anybody.
+    """
+    with failures_told(job):
+        owner, states = job.tenure.owner, job.roster.standbys["state"]
+        stage = prepared(job)
+        job.prepare_post()
+        states[owner] = State.READY
+        if not job.clock.wait_until_prepared():
+            return
+        timer = budget_timer(job)
+        set_scheduling(job.seat.scheduling)
+        states[owner] = State.SEATED
+        if not job.clock.wait_until(lambda: _switch(job) is not None):
+            return
+        epoch = _switch(job)
+        if epoch is None or epoch.answer is None:
+            return
+        _succeed(job)
+        post = job.open_post(stage.stateful)
+        if job.clock.sleep_until(epoch.switch_ns):
+            answer = job.tenure.ownership.answers[epoch.answer]
+            post.arrivals.take_over(epoch.switch_ns, redo=job.index in answer.redone)
+            states[owner] = State.SERVING
+            serve(job, stage, post, timer)
+
+
+def _switch(job: Employment) -> Epoch | None:
+    return job.tenure.ownership.switch_to(job.tenure.owner) if job.tenure.holds else None
+
+
+def _succeed(job: Employment) -> None:
+    """Waits until whoever served the task runs no more; its open job ends with it."""
+    before = int(job.roster.places["pid"][job.index])
+    if before:
+        while not is_ending(before) and not job.clock.ended:
+            time.sleep(_LOOK_S)
+        job.journal.close_open(before, JobStatus.LOST)
+    job.roster.places["pid"][job.index] = os.getpid()
