@@ -176,7 +176,7 @@ def _at_an_end(name: str, end: int, inside: int) -> Subject:
         named(messages),
         finds,
         window=5,
-        depth=4,
+        depth=3,
         deeper=6,
         declared_ns=206,
         fault=[holding("97 %", messages["97 %"], late_ns=JITTER_NS)],
@@ -359,9 +359,10 @@ SUBJECTS: tuple[Subject, ...] = (
     _frozen("sweeps", {"a": cloud([1.0, 2.0]), "b": cloud([1.0, 3.0]), "c": cloud([1.0])}),
     _at_an_end("black", 12, 13),
     _at_an_end("saturated", 250, 249),
-    _blurred("learning", ("100 dots", "20 dots", "19 dots", "0 dots", "97 % black"), ["100 dots"] * 3, 5, False),
+    _blurred("learning", ("100 dots", "20 dots", "19 dots", "0 dots"), ["100 dots"] * 3, 5, False),
+    _blurred("black is not learned", ("20 dots", "97 % black"), ["100 dots"] * 3, 5, False),
     _blurred(
-        "promised", ("100 dots", "19 dots", "97 % black", "97 % white", "broken", "nothing"), ["100 dots"] * 5, 4, True
+        "promised", ("100 dots", "19 dots", "97 % black", "97 % white", "broken", "nothing"), ["100 dots"] * 5, 3, True
     ),
     _blurred("window", ("100 dots", "40 dots", "13 dots"), [*["40 dots"] * 16, *["100 dots"] * 14], 4, False),
     _blurred("window, falling", ("100 dots", "40 dots", "13 dots"), [*["100 dots"] * 16, *["40 dots"] * 14], 5, False),

@@ -164,7 +164,7 @@ def _health(kind: SensorKind, capture_jitter_ns: int, depth: int) -> Subject:
         lambda _: False,
         window=1,
         depth=depth,
-        deeper=depth + 3 if capture_jitter_ns == 0 else depth + 2,
+        deeper=depth + 4 if capture_jitter_ns == 0 else depth + 2,
         period_ns=period_ns,
     )
 
@@ -175,6 +175,6 @@ def sensor_subjects() -> tuple[Subject, ...]:
         _stuck(20, 5),
         _stuck(40, 8),
         _range(),
-        *(_health(kind, 0, 5) for kind in SensorKind),
+        *(_health(kind, 0, 4) for kind in SensorKind),
         *(_health(kind, NS_PER_MS // 2, 3) for kind in SensorKind),
     )
