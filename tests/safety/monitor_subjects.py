@@ -360,7 +360,7 @@ SUBJECTS: tuple[Subject, ...] = (
     _at_an_end("black", 12, 13),
     _at_an_end("saturated", 250, 249),
     _blurred("learning", ("100 dots", "20 dots", "19 dots", "0 dots"), ["100 dots"] * 3, 5, False),
-    _blurred("black is not learned", ("20 dots", "97 % black"), ["100 dots"] * 3, 5, False),
+    _blurred("black is not learned", ("20 dots", "19 dots", "97 % black"), ["100 dots"] * 3, 5, False),
     _blurred(
         "promised", ("100 dots", "19 dots", "97 % black", "97 % white", "broken", "nothing"), ["100 dots"] * 5, 3, True
     ),
