@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from rt_sched.messages.authentication import Authenticator
 from rt_sched.messages.control import Command
 from rt_sched.messages.e2e import E2EState, intact_header, protect
 from rt_sched.model import Edge, EdgeKind, ExecutionTime, Input, OnMessage, Task
@@ -142,3 +143,25 @@ def test_sequence_is_judged_where_jobs_come_in_order(
     results = read(stage, sent(3), sent(3), sent(9000), sent(8), keeps_memory=keeps_memory, edge=edge)
     assert checks(results) == expected
     assert len(stage.read) == 4
+
+
+def test_with_a_key_what_lacks_it_is_damaged_and_what_is_published_carries_it() -> None:
+    keyed = Authenticator(bytes(32), frozenset({"Command"}))
+    reader, stage = task(), Forward()
+    guard = InputGuard(reader, keeps_memory=True, authenticator=keyed)
+    signed = [
+        protect(plain(number), source="writer.command", counter=number, stamp_ns=number, authenticator=keyed)
+        for number in range(3)
+    ]
+    given = (signed[0], sent(1), signed[2], signed[0])
+    results = [
+        run_job(reader, stage, guard, context(number), {0: Outputs({"command": message})})
+        for number, message in enumerate(given)
+    ]
+    good, bad = E2EState.OK, E2EState.ERROR
+    assert checks(results) == [good, bad, good, bad]
+    assert [isinstance(result, Outputs) for result in results] == [True, False, True, False]
+    first = results[0]
+    assert isinstance(first, Outputs)
+    assert intact_header(first.ports["command"], "reader.command", keyed) is not None
+    assert intact_header(first.ports["command"], "reader.command") is None
