@@ -1,0 +1,150 @@
+"""A device of a paced run is lost for real: it is noticed, warm standbys go on, and nothing is said twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.paced.device_losses import device_faults
+from rt_sched.app.paced.tiers import check_tier_of_failover
+from rt_sched.config import load_system
+from rt_sched.config.plan_text import plan_text
+from rt_sched.errors import ConfigError, DeploymentError
+from rt_sched.model import System
+from rt_sched.planner import make_plan
+from rt_sched.planner.failover.plan import failover_plan
+from rt_sched.runtime.host.tiers import Tier, TierReport
+from rt_sched.runtime.paced.answers import device_failover
+from rt_sched.trace.records import JobStatus, SampleTable
+
+from .conftest import ROOT, Ended, Running
+
+sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
+
+from paced_failover import fused_twice
+
+EXAMPLE = ROOT / "examples" / "host_failover.yaml"
+MOVED = ("pre_front_wide", "infer_front_wide", "post_front_wide")
+#: Longer than in the example: a machine that runs other tests may stand still for so long.
+_PATIENT = ("{period: 5ms, misses: 3, margin: 2ms}", "{period: 10ms, misses: 10, margin: 20ms}")
+_TIMEOUT_NS = 120_000_000
+_OPTIONS = ("--tier", "fifo", "--duration", "2.4s")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The example with a patient watch, and a plan for it."""
+    folder = tmp_path_factory.mktemp("failover")
+    text = EXAMPLE.read_text(encoding="utf-8")
+    assert _PATIENT[0] in text
+    file = folder / "host_failover.yaml"
+    file.write_text(text.replace(*_PATIENT), encoding="utf-8")
+    system = load_system(file, stages=ImportedStages())
+    found = failover_plan(system, make_plan(system, None), [("device:ecu-a",)])
+    plan = folder / "plan.yaml"
+    plan.write_text(plan_text(system, found.plan), encoding="utf-8")
+    return file, plan
+
+
+@pytest.fixture(scope="module", params=["fault", "supervisor", "stop"])
+def ended(
+    request: pytest.FixtureRequest,
+    files: tuple[Path, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+    tiers: dict[str, TierReport],
+) -> Ended:
+    """The device is lost by `--fault`, as somebody kills its supervisor alone, or as all its processes are stopped."""
+    if not tiers["fifo"].available:
+        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    system, plan = files
+    folder = tmp_path_factory.mktemp("runs") / request.param
+    words = ["--plan", str(plan), *_OPTIONS]
+    if request.param == "fault":
+        return Running(folder, *words, "--fault", "device:ecu-a@1.23s", system=system).end()
+    running = Running(folder, *words, system=system)
+    running.wait_until_begun()
+    time.sleep(1.0)
+    supervisor = min(pid for pid, name in running.members().items() if name == "rt-supervisor")
+    if request.param == "stop":
+        os.killpg(supervisor, signal.SIGSTOP)
+    else:
+        os.kill(supervisor, signal.SIGKILL)
+    return running.end()
+
+
+def test_the_loss_is_noticed_and_answered(ended: Ended) -> None:
+    assert ended.code in (0, 1, 3), ended.errors
+    (fault,) = ended.summary["faults"]
+    assert fault["fault"] == "device:ecu-a"
+    assert fault["takeover"]["answered"] and sorted(fault["takeover"]["moves"]) == sorted(MOVED)
+    assert fault["switched_after_ns"] > fault["detected_after_ns"]
+    assert fault["recovered_after_ns"] is not None
+    if ended.folder.name == "stop":
+        assert fault["detected_by"] == "heartbeat" and fault["detected_after_ns"] >= _TIMEOUT_NS
+    elif ended.folder.name == "fault":
+        assert fault["detected_by"] == "process_end" and fault["detected_after_ns"] < _TIMEOUT_NS
+    assert fault["recovery_bound_ns"] is not None
+    assert [row["device"] for row in ended.summary["failover"]["notices"]] == ["ecu-a"]
+
+
+def test_moved_tasks_go_on_and_their_workers_were_lost_with_the_device(ended: Ended) -> None:
+    (fault,) = ended.summary["faults"]
+    switched_ns = fault["time_ns"] + fault["switched_after_ns"]
+    for task in MOVED:
+        jobs = ended.jobs(task)
+        assert ((jobs["arrival_ns"] >= switched_ns) & (jobs["status"] == JobStatus.COMPLETED)).any(), task
+        if ended.folder.name != "fault":  # else it is not known to the microsecond when it was lost
+            continue
+        while_lost = (jobs["arrival_ns"] > fault["time_ns"]) & (jobs["arrival_ns"] < switched_ns)
+        assert not (jobs["status"][while_lost] == JobStatus.COMPLETED).any(), task
+    assert {row["task"] for row in ended.summary["losses"]} == {*MOVED}
+    assert all(row["with_device"] and row["back_ns"] > switched_ns for row in ended.summary["losses"])
+    assert "workers were lost" not in ended.summary["reason"]
+
+
+def test_the_arbiter_decides_in_every_cycle_and_no_frame_is_fused_twice(ended: Ended) -> None:
+    arbiter = ended.jobs("arbiter")
+    over = arbiter["deadline_ns"] < ended.summary["duration_ns"]
+    assert (arbiter["status"][over] == JobStatus.COMPLETED).mean() > 0.9
+    names = [row["name"] for row in ended.summary["tasks"]]
+    with np.load(ended.folder / "trace.npz") as file:
+        jobs = {key.removeprefix("jobs."): file[key] for key in file.files if key.startswith("jobs.")}
+    assert fused_twice(jobs, names, ended.summary["faults"][0]) == 0
+
+
+@pytest.fixture(scope="module")
+def example() -> System:
+    return load_system(EXAMPLE, stages=ImportedStages())
+
+
+def test_every_loss_that_a_paced_run_cannot_inject_is_named(example: System) -> None:
+    words = ["camera:front_wide@1s", "device:ecu-b@1s", "device:ecu-a@1s..2s"]
+    with pytest.raises(ConfigError) as refused:
+        device_faults(words, example, 10**10)
+    told = str(refused.value)
+    assert "camera:front_wide" in told and "device of the arbiter" in told and "for good" in told
+
+
+def test_reservations_do_not_move() -> None:
+    check_tier_of_failover(Tier.FIFO)
+    with pytest.raises(DeploymentError, match="--tier fifo"):
+        check_tier_of_failover(Tier.DEADLINE)
+
+
+def test_who_stands_by_where_follows_from_the_plan(files: tuple[Path, Path]) -> None:
+    system = load_system(files[0], stages=ImportedStages())
+    plan = failover_plan(system, make_plan(system, None), [("device:ecu-a",)]).plan
+    none = np.zeros(0, np.int64)
+    samples = SampleTable(none.astype(np.int32), none, none, none, none.astype(np.int8))
+    found = device_failover(system, plan, samples, 10**9)
+    assert found.watcher == "ecu-b" and found.timeout_ns == _TIMEOUT_NS
+    assert [(system.tasks[one.task].name, one.device) for one in found.standbys] == [(name, "ecu-c") for name in MOVED]
+    (answer,) = found.answers
+    assert answer.devices == {"ecu-a"} and answer.at_once == {0: 0}
