@@ -54,6 +54,7 @@ evidence: install
 	$(BIN)/python benchmarks/evidence/false_trips.py
 	$(BIN)/python benchmarks/evidence/paced_kills.py --inside -o benchmarks/results/paced_kills.json
 	$(BIN)/python benchmarks/evidence/paced_faults.py -o benchmarks/results/paced_faults.json
+	$(BIN)/python benchmarks/evidence/paced_failover.py -o benchmarks/results/paced_failover.json
 	$(BIN)/python benchmarks/replay_overhead.py --json > benchmarks/results/replay_overhead.json
 
 clean:
