@@ -3,7 +3,7 @@
     python benchmarks/evidence/paced_faults.py [--rounds N] [--seed N] [--tier fifo|user] [--json] [-o FILE]
 
 Every run is `rt-sched faults run --paced` as a user starts it, on a small system with a camera, a LiDAR and an IMU on
-one core, with a few faults one after the other. Each round strikes with every kind once, at instants that are drawn.
+two cores, with a few faults one after the other. Each round strikes with every kind once, at instants that are drawn.
 Exit code 1 where a fault went unnoticed, or was noticed by what does not find its kind. Times are as good as the
 machine is quiet.
 """
@@ -33,8 +33,10 @@ SYSTEM = """
 rt_sched: 1
 name: struck
 policy: dm
-devices: {ecu: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}}
-deploy: {ecu.cpu: 1}
+devices:
+  ecu: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}
+  far: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}
+deploy: {ecu.cpu: 1, far.cpu: 0}
 sensors:
   front_wide: {kind: camera, rate: 30Hz, latency: 5ms, jitter: 2ms, attached_to: ecu, topic: /camera/front_wide/*}
   lidar_top: {kind: lidar, rate: 10Hz, latency: 4ms, jitter: 2ms, attached_to: ecu, topic: /lidar/top/*}
@@ -48,6 +50,9 @@ tasks:
      deadline: 60ms, parameters: {lidar: lidar_top, ego_front_m: 3.75}}
   busy:
     {stage: "busy_stages:Busy", runs_on: ecu.cpu, activation: {rate: 20Hz}, inputs: {imu: {from: imu, required: false}},
+     execution: {wcet: 5ms}, deadline: 45ms, parameters: {ms: 1}}
+  distant:
+    {stage: "busy_stages:Busy", runs_on: far.cpu, activation: {rate: 20Hz}, inputs: {imu: {from: imu, required: false}},
      execution: {wcet: 5ms}, deadline: 45ms, parameters: {ms: 1}}
   arbiter:
     {stage: "safety.arbiter_stage:Arbiter", runs_on: ecu.cpu, activation: {rate: 50Hz},
@@ -72,9 +77,9 @@ _LIMIT_S = 300
 
 
 def scripts(round_number: int, seed: int) -> Iterator[str]:
-    """Every kind once, a few in each script; the arbiter dies last in its own, as nothing is as before then."""
+    """Every kind once, a few in each script; a device and the arbiter each alone, as nothing is as before then."""
     rng = random.Random(f"{seed}/{round_number}")  # noqa: S311  # instants, no secrets
-    kinds = [kind for kind in KINDS if kind.paced and kind.name != "arbiter.kill"]
+    kinds = [kind for kind in KINDS if kind.paced and kind.name not in ("arbiter.kill", "device.loss")]
     rng.shuffle(kinds)
     for first in range(0, len(kinds), _PER_RUN):
         lines = []
@@ -89,6 +94,7 @@ def scripts(round_number: int, seed: int) -> Iterator[str]:
             lines.append(f"  f{place}: {{kind: {kind.name}, target: {target}, {when}{lasts}{manner}}}")
         yield "\n".join(["rt_sched_faults: 1", "faults:", *lines, ""])
     at_ms = 2000 + rng.randrange(1000)
+    yield f"rt_sched_faults: 1\nfaults:\n  gone: {{kind: device.loss, target: far, at: {at_ms}ms}}\n"
     yield f"rt_sched_faults: 1\nfaults:\n  dead: {{kind: arbiter.kill, at: {at_ms}ms, restart: 100ms}}\n"
 
 

@@ -26,6 +26,8 @@ def declared_worst_ns(system: System, kind: Kind, monitor: str) -> int | None:
 
 def declared_paced_ns(system: System, kind: Kind, monitor: str) -> int | None:
     """The same for a paced run, where supervisors and the actuators' side watch too."""
+    if monitor == "process_end":
+        return declared_worst_ns(system, kind, "heartbeat")
     if monitor in ("exit", "stop"):
         return SUPERVISION_NS + (ENDING_NS if monitor == "exit" else 0)
     if monitor == "actuator":

@@ -63,7 +63,6 @@ _SHARE = (LASTS, "share")
 _NO_LOCK = "modelled jobs hold locks for executed time only, which a hold without execution is not; use overrun"
 _NO_SECTIONS = "paced runs refuse critical sections, so that there is no lock to hold; use overrun"
 _NO_LINKS = "paced runs refuse links: all messages go through the memory of one host"
-_NO_WATCH = "nobody watches the devices of a paced run; kill its tasks one by one"
 
 KINDS: tuple[Kind, ...] = (
     Kind("camera.loss", Strikes.CAMERA, "falls silent", ("silence",), (LASTS,)),
@@ -139,7 +138,7 @@ KINDS: tuple[Kind, ...] = (
         "falls silent, with everything on it",
         ("heartbeat", "alive"),
         (LASTS,),
-        not_paced=_NO_WATCH,
+        paced_monitors=("process_end", "heartbeat"),
     ),
     Kind("link.loss", Strikes.LINK, "nothing goes over it", ("heartbeat",), (LASTS,), not_paced=_NO_LINKS),
     Kind(

@@ -25,6 +25,7 @@ from rt_sched.faults.script import Damage, Event, FaultScript, Injection, Trigge
 from rt_sched.runtime.paced.alerts import Alert, AlertKind
 from rt_sched.runtime.paced.injector import Deed, Landed, Moment
 from rt_sched.runtime.paced.roster import WorkerLoss
+from rt_sched.runtime.paced.watch import Sign
 from rt_sched.trace.records import SampleStatus, Trace
 from rt_sched.units import NS_PER_MS
 from sensors.recording import open_recording
@@ -51,8 +52,19 @@ def fault(kind: str, target: str, trigger: Trigger = AT, name: str = "f", **valu
 def as_planned(struck: PacedStruck, **values: Any) -> SimpleNamespace:
     """What a run would leave in which everything was published when it was due."""
     samples = struck.timeline.samples
-    usual = {"published_ns": samples.arrival_ns.copy(), "losses": (), "alerts": (), "landed": (), "actuator": None}
+    usual = {
+        "published_ns": samples.arrival_ns.copy(),
+        "losses": (),
+        "alerts": (),
+        "landed": (),
+        "notices": (),
+        "actuator": None,
+    }
     return SimpleNamespace(**(usual | values))
+
+
+def lost(device: str, noticed_ns: int) -> SimpleNamespace:
+    return SimpleNamespace(device=device, noticed_ns=noticed_ns, sign=Sign.PROCESS_END)
 
 
 def trace_of(drive: Drive, struck: PacedStruck) -> Trace:
@@ -105,10 +117,25 @@ def test_sensor_faults_take_what_the_clock_decides_and_nothing_else(drive: Drive
         struck_by(
             drive,
             fault("lidar.freeze", "lidar_top", Trigger(0, Event.JOB, "backup", 3), "early"),
-            fault("device.loss", "orin", AT, "device"),
+            fault("device.loss", "gateway", AT, "watcher"),
+            fault("device.loss", "orin", AT, "back", lasts_ns=5),
             fault("process.kill", "backup", Trigger(0, Event.SAMPLE, "imu", 99_999), "never"),
         )
-    assert len(error.value.problems) == 3
+    assert len(error.value.problems) == 4
+
+
+def test_a_device_is_struck_as_a_whole(drive: Drive) -> None:
+    struck = struck_by(drive, fault("device.loss", "orin", Trigger(MS, Event.JOB, "backup", 4)))
+    (blow,) = struck.blows()
+    assert (blow.deed, blow.device, blow.task) == (Deed.LOSE, "orin", None)
+    assert struck.loses_devices
+    outcome = as_planned(struck, landed=(Landed(401 * MS, 3, 0),), notices=(lost("orin", 408 * MS),))
+    trace = trace_of(drive, struck)
+    struck.seen = trace, outcome, ()  # type: ignore[assignment]
+    (found,) = outcomes(struck.strikes(), paced_findings(struck, trace, outcome), None, None)  # type: ignore[arg-type]
+    assert found.verdict is Verdict.DETECTED
+    assert found.finding is not None and found.finding.monitor == "process_end"
+    assert found.declared_ns == declared_paced_ns(drive.system, BY_NAME["device.loss"], "process_end")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +172,7 @@ def test_what_supervisors_saw_is_told_of_the_fault_that_did_it(drive: Drive) -> 
     )
     outcome = as_planned(
         struck,
-        losses=(WorkerLoss(backup, 71, 410 * MS, False, 650 * MS),),
+        losses=(WorkerLoss(backup, 71, 410 * MS, False, 650 * MS, False),),
         alerts=(Alert(arbiter, AlertKind.STOPPED, 402 * MS, 72), Alert(backup, AlertKind.SILENT, 520 * MS, 0)),
         landed=(Landed(401 * MS, 1, 71), Landed(401 * MS, 1, 72), Landed(None, 0, 0)),
     )

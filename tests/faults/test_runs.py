@@ -153,7 +153,7 @@ def test_the_list_names_every_kind_and_why_not(folder):
     assert len(listed["kinds"]) == 24
     assert [kind["kind"] for kind in listed["kinds"] if not kind["lockstep"]] == ["resource.hold"]
     not_paced = [kind["kind"] for kind in listed["kinds"] if not kind["paced"]]
-    assert not_paced == ["device.loss", "link.loss", "resource.hold"]
+    assert not_paced == ["link.loss", "resource.hold"]
     for kind in listed["kinds"]:
         for clock in ("lockstep", "paced"):
             assert bool(kind[f"{clock}_reason"]) != kind[clock]

@@ -25,7 +25,7 @@ POLICY = ActuatorPolicy(5 * MS, 300 * MS)
 def test_it_follows_and_brakes_by_itself_after_the_last_command() -> None:
     clock = PacedClock()
     side = ActuatorSide(ActuatorOrder("arbiter", "decision", POLICY), 0, clock, 1200 * MS)
-    process = fork(lambda: side.run(real_time=False))
+    process = fork(lambda: side.run(None, real_time=False))
     sent: list[int] = []
     others: list[int] = []
 

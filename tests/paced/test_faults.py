@@ -25,8 +25,10 @@ SYSTEM = """
 rt_sched: 1
 name: struck
 policy: dm
-devices: {ecu: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}}
-deploy: {ecu.cpu: 1}
+devices:
+  ecu: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}
+  far: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}
+deploy: {ecu.cpu: 1, far.cpu: 0}
 sensors:
   lidar_top: {kind: lidar, rate: 10Hz, latency: 4ms, jitter: 2ms, attached_to: ecu, topic: /lidar/top/*}
   imu: {kind: imu, rate: 200Hz, jitter: 2ms, attached_to: ecu, topic: /imu/*}
@@ -40,11 +42,18 @@ tasks:
   other:
     {stage: "busy_stages:Busy", runs_on: ecu.cpu, activation: {rate: 20Hz, offset: 20ms},
      inputs: {imu: {from: imu, required: false}}, execution: {wcet: 5ms}, deadline: 45ms, parameters: {ms: 1}}
+  distant:
+    {stage: "busy_stages:Busy", runs_on: far.cpu, activation: {rate: 20Hz}, inputs: {imu: {from: imu, required: false}},
+     execution: {wcet: 5ms}, deadline: 45ms, parameters: {ms: 1}}
   arbiter:
     {stage: "safety.arbiter_stage:Arbiter", runs_on: ecu.cpu, activation: {rate: 50Hz},
      inputs: {backup: {from: backup, required: false}}, execution: {bcet: 20us, wcet: 3ms}, deadline: 15ms, priority: 0,
      parameters: {startup_grace_ms: 300, backup_age_limit_ms: 350, view_age_limit_ms: {lidar_top: 400}}}
-safety: {arbiter: arbiter, primary: backup, actuator: {cycle: 10ms, command_age_limit: 150ms}}
+safety:
+  arbiter: arbiter
+  primary: backup
+  actuator: {cycle: 10ms, command_age_limit: 150ms}
+  heartbeat: {period: 20ms, misses: 5, margin: 5ms}
 """
 SCRIPT = """
 rt_sched_faults: 1
@@ -53,6 +62,7 @@ faults:
   paused: {kind: process.stall, target: busy, on: {job: 6, of: busy}, stall: 60ms}
   longer: {kind: overrun, target: busy, jobs: [12], demand: 60ms}
   frozen: {kind: process.stall, target: other, on: {sample: 5, of: lidar_top}, stall: 2s}
+  gone: {kind: device.loss, target: far, on: {job: 15, of: distant}}
   dead: {kind: arbiter.kill, on: {fault: blind, after: 400ms}, restart: 100ms}
 """
 WRONG = """
@@ -120,7 +130,7 @@ def test_every_fault_began_and_was_noticed_by_one_of_its_monitors(told: dict[str
     assert (told["clock"], told["schema"]) == ("paced", "rt-sched/faults-run/1")
     assert told["tier"] == told["summary"]["tier"]
     rows = told["rows"]
-    assert rows.keys() == {"blind", "paused", "longer", "frozen", "dead"}
+    assert rows.keys() == {"blind", "paused", "longer", "frozen", "gone", "dead"}
     for row in rows.values():
         assert row["verdict"] in ("detected", "late"), row
         monitors = {*BY_NAME[row["kind"]].found_paced_by, "deadline"}
@@ -140,7 +150,7 @@ def test_events_set_faults_off_when_they_happen(told: dict[str, Any]) -> None:
 
 def test_a_short_stop_goes_on_and_a_long_one_is_replaced(told: dict[str, Any]) -> None:
     losses = {row["task"]: row for row in told["summary"]["losses"]}
-    assert losses.keys() == {"other", "arbiter"}
+    assert losses.keys() == {"other", "distant", "arbiter"}
     assert not losses["other"]["by_budget"]
     busy = told["jobs"]["busy"]
     assert busy["status"][6] == JobStatus.COMPLETED
@@ -161,6 +171,14 @@ def test_a_silenced_sensor_sends_nothing(told: dict[str, Any]) -> None:
     backup = told["jobs"]["backup"]
     assert (backup["arrival_ns"] < 1250 * NS_PER_MS).all()
     assert len(backup["arrival_ns"]) >= 8
+
+
+def test_a_lost_device_stays_lost_and_the_others_go_on(told: dict[str, Any]) -> None:
+    begin_ns, distant, busy = told["rows"]["gone"]["begin_ns"], told["jobs"]["distant"], told["jobs"]["busy"]
+    assert distant["start_ns"][15] <= begin_ns < distant["start_ns"][15] + 100 * NS_PER_MS
+    assert not (distant["arrival_ns"] > begin_ns + 100 * NS_PER_MS).any()
+    assert (busy["finish_ns"] > begin_ns + 500 * NS_PER_MS).any()
+    assert [row["task"] for row in told["summary"]["losses"] if row["with_device"]] == ["distant"]
 
 
 def test_without_its_arbiter_the_vehicle_brakes_by_itself(told: dict[str, Any]) -> None:
@@ -190,7 +208,7 @@ def test_what_cannot_be_carried_out_is_refused_at_once(tmp_path: Path) -> None:
     ended = Faulted(tmp_path).end()
     assert ended.code == 2
     for words in (
-        "faults.device: device.loss is not carried out in paced runs: nobody watches",
+        "faults.device: ecu is the device of the arbiter",
         "faults.early: messages are changed as they are decoded",
         "faults.late: it begins at 9s; the run ends at",
         "faults.never: what sets it off does not happen in this run",

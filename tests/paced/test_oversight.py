@@ -126,7 +126,9 @@ class Struck:
         self._process = 0
 
     def begin(self, *blows: Blow) -> None:
-        self.injector = Injector(blows, self.clock, self.roster, self.marks, self.journals, self.published)
+        self.injector = Injector(
+            blows, self.clock, self.roster, self.marks, self.journals, self.published, lambda _device: self.pids
+        )
         injector = self.injector
         self._process = fork(lambda: injector.run(real_time=False))
         self.clock.begin(time.monotonic_ns() + 20 * MS)
@@ -192,3 +194,10 @@ def test_events_set_blows_off_and_not_before(struck: Struck) -> None:
     assert first.time_ns is not None and first.time_ns >= published_ns + 10 * MS
     assert second.time_ns is not None and second.time_ns >= started_ns
     assert third.time_ns is None
+
+
+def test_a_device_is_lost_with_all_its_processes(struck: Struck) -> None:
+    struck.begin(Blow(Moment(0), Deed.LOSE, device="ecu"))
+    assert struck.wait_for(lambda: struck.state(0) == struck.state(1) == "Z")
+    assert struck.injector is not None
+    assert [(one.hit, one.pid) for one in struck.injector.landed()] == [(2, 0)]

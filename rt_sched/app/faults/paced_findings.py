@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rt_sched.analysis.faults.takeover_detection import heartbeat_timeout_ns
 from rt_sched.app.faults.paced_strikes import PacedStruck
 from rt_sched.faults.declared import ENDING_NS, SUPERVISION_NS
 from rt_sched.faults.recording import FaultedRecording
@@ -21,6 +22,7 @@ from rt_sched.model import System
 from rt_sched.ports import RecordedMessage
 from rt_sched.runtime.paced.alerts import AlertKind
 from rt_sched.runtime.paced.executor import PacedOutcome
+from rt_sched.runtime.paced.watch import Sign
 from rt_sched.trace.records import SampleStatus, SampleTable, Trace
 
 
@@ -34,6 +36,7 @@ def paced_findings(struck: PacedStruck, trace: Trace, outcome: PacedOutcome) -> 
     found = [
         *loss_findings(system, there, (), topics, struck.horizon_ns, over_ns),
         *_of_supervisors(system, outcome),
+        *_of_devices(system, outcome),
         *(one for one in task_findings(system, trace, targets) if one.monitor == "deadline"),
         *_of_budgets(system, trace, targets),
         *_of_actuators(outcome),
@@ -81,7 +84,7 @@ def _delivered(samples: SampleTable) -> SampleTable:
 
 def _of_supervisors(system: System, outcome: PacedOutcome) -> Iterator[Finding]:
     for loss in outcome.losses:
-        if loss.noticed_ns >= 0 and not loss.by_budget:
+        if loss.noticed_ns >= 0 and not loss.by_budget and not loss.with_device:
             name = system.tasks[loss.task].name
             yield Finding(loss.noticed_ns, "exit", name, ENDING_NS + SUPERVISION_NS, "its process has ended")
     for alert in outcome.alerts:
@@ -91,6 +94,15 @@ def _of_supervisors(system: System, outcome: PacedOutcome) -> Iterator[Finding]:
         else:
             worst_ns = (alive_timeout_ns(system, task) or 0) + SUPERVISION_NS
             yield Finding(alert.time_ns, "alive", task.name, worst_ns, "no job of it ends")
+
+
+def _of_devices(system: System, outcome: PacedOutcome) -> Iterator[Finding]:
+    """Devices that were lost, as the supervisor of the arbiter's device noticed it."""
+    for notice in outcome.notices:
+        is_end = notice.sign is Sign.PROCESS_END
+        reason = "its supervisor has ended" if is_end else "its signs of life are missing"
+        name = "process_end" if is_end else "heartbeat"
+        yield Finding(notice.noticed_ns, name, notice.device, heartbeat_timeout_ns(system), reason)
 
 
 def _of_budgets(system: System, trace: Trace, targets: set[str]) -> Iterator[Finding]:

@@ -22,13 +22,19 @@ from rt_sched.model import Periodic
 from rt_sched.ports import JobContext, Recording, Stage
 from rt_sched.runtime.paced.executor import PacedOutcome
 from rt_sched.runtime.paced.injector import Blow, Deed, Moment
+from rt_sched.runtime.signs_of_life import watching_device
 from rt_sched.runtime.timeline import Timeline, build_timeline
 from rt_sched.trace.records import SampleTable, Trace
 from rt_sched.units import NS_PER_S, floor_int, format_ns
 
 #: Losses of sensors take their messages away.
 _SILENT = frozenset({"camera.loss", "lidar.loss", "imu.loss"})
-_DEEDS = {"process.kill": Deed.KILL, "arbiter.kill": Deed.KILL, "process.stall": Deed.STALL}
+_DEEDS = {
+    "process.kill": Deed.KILL,
+    "arbiter.kill": Deed.KILL,
+    "process.stall": Deed.STALL,
+    "device.loss": Deed.LOSE,
+}
 _AHEAD = (
     "messages are changed as they are decoded, up to 2 s before they are due, and nobody knows so early when this job "
     "begins; set it off by a time, a message, or a job that the clock releases"
@@ -107,15 +113,19 @@ class PacedStruck:
 
     def blows(self) -> Sequence[Blow]:
         """What strikes processes."""
-        return [
-            Blow(
-                self._moment(self._roots[fault.name]),
-                _DEEDS[fault.kind_name],
-                self.drive.task_names.index(fault.target),
-                fault.stall_ns if fault.kind_name == "process.stall" else fault.restart_ns,
-            )
-            for fault in self._struck
-        ]
+        return [self._blow(fault) for fault in self._struck]
+
+    def _blow(self, fault: Injection) -> Blow:
+        moment, deed = self._moment(self._roots[fault.name]), _DEEDS[fault.kind_name]
+        if deed is Deed.LOSE:
+            return Blow(moment, deed, device=fault.target)
+        lasts_ns = fault.stall_ns if deed is Deed.STALL else fault.restart_ns
+        return Blow(moment, deed, self.drive.task_names.index(fault.target), lasts_ns)
+
+    @property
+    def loses_devices(self) -> bool:
+        """Whether the run has to go on without a device."""
+        return any(fault.kind_name == "device.loss" for fault in self._struck)
 
     def ended(self, trace: Trace, outcome: PacedOutcome, decisions: Decisions) -> None:
         """Keeps what became of the run."""
@@ -159,6 +169,13 @@ class PacedStruck:
         return Strike(fault, begin_ns, None if fault.lasts_ns is None else begin_ns + fault.lasts_ns)
 
     def _check_instant(self, fault: Injection) -> None:
+        if fault.kind_name == "device.loss":
+            if fault.lasts_ns is not None:
+                self._refuse(fault, "devices of paced runs are lost for good; leave out for")
+            if fault.target == watching_device(self.drive.system):
+                self._refuse(
+                    fault, f"{fault.target} is the device of the arbiter, which watches all others; use arbiter.kill"
+                )
         root = self._roots[fault.name]
         if root.event is Event.SAMPLE and self.drive.sample_ns(root.of, root.number) is None:
             self._refuse(fault, "what sets it off does not happen in this run")

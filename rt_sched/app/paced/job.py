@@ -102,6 +102,8 @@ class PacedFaults(Protocol):
 
     @property
     def timeline(self) -> Timeline: ...
+    @property
+    def loses_devices(self) -> bool: ...
 
     def recording(self, recording: Recording) -> Recording:
         """What the sensors send instead."""
@@ -155,7 +157,7 @@ def run_paced(
         given = lower(system, plan, timeline.samples, horizon_ns=horizon_ns)
         lost = device_faults(request.faults, system, horizon_ns)
         failover = None
-        if lost or has_answers(plan):
+        if lost or has_answers(plan) or (faults is not None and faults.loses_devices):
             failover = device_failover(system, plan, timeline.samples, horizon_ns)
             check_tier_of_failover(tier)
         host_cores(system, plan)

@@ -20,6 +20,7 @@ from rt_sched.messages import ArbiterDecision, ArbiterState, Authenticator, Comm
 from rt_sched.messages.e2e import COUNTER_MODULUS, E2EMemory, E2EState, check, protect
 from rt_sched.model import Edge, EdgeKind, Overflow
 from rt_sched.ports import Port, Reader
+from rt_sched.runtime.host.affinity import pin
 from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.memory import lock_memory
 from rt_sched.runtime.host.refusal import Refused
@@ -35,6 +36,8 @@ from safety.actuator_record import ActuatorRecord, recorded
 
 #: Below supervisors; above everything that it must not depend on.
 ACTUATOR_PRIORITY = 87
+#: Of ordinary processes, as nice(1) counts.
+_MOST_URGENT = -20
 _CHANNEL, _READER = "commands", "actuator"
 #: Decisions are small; this is room for long reasons.
 _LEAST_BYTES = 1 << 16
@@ -110,8 +113,13 @@ class ActuatorSide:
 
         return to_both
 
-    def run(self, *, real_time: bool) -> None:
-        """In its process: cycle after cycle until the run ends. A cycle that comes too late takes those before it."""
+    def run(self, core: int | None, *, real_time: bool) -> None:
+        """In its process: cycle after cycle until the run ends. A cycle that comes too late takes those before it.
+
+        `core`: that no task runs on. Without one it is an ordinary process, the most urgent of them in a real-time
+        tier: so it takes nothing from tasks, and is late where they leave it nothing; a command that came meanwhile is
+        no older for it.
+        """
         name_process("rt-actuator")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         set_timer_slack_ns(1)
@@ -124,8 +132,11 @@ class ActuatorSide:
         gc.disable()
         with suppress(Refused):  # the launcher says so once
             lock_memory(as_used=True)
-        if real_time:
+        if real_time and core is not None:
+            pin([core])
             set_scheduling(Scheduling.fifo(ACTUATOR_PRIORITY))
+        elif real_time:
+            set_scheduling(Scheduling.other(_MOST_URGENT))
         self._count[2] = 1
         if not self._clock.wait_until_begun():
             return

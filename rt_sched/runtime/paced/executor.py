@@ -261,7 +261,9 @@ class PacedRun:
             pids[fork(self._decode)] = "the process that decodes"
             pids[fork(self._publish)] = "the process that publishes samples"
             if self._actuator is not None:
-                pids[fork(partial(self._actuator.run, real_time=real_time))] = "the process of the actuators' side"
+                pids[fork(partial(self._actuator.run, self._free_core, real_time=real_time))] = (
+                    "the process of the actuators' side"
+                )
             if self._injector is not None:
                 pids[fork(partial(self._injector.run, real_time=real_time))] = "the process that injects faults"
             if self._striker is not None:
@@ -493,6 +495,11 @@ class PacedRun:
         over_ns = min(int(self._order.samples.arrival_ns.max(initial=0)), self._order.horizon_ns)
         return Oversight(watched, self._alerts, self.clock, over_ns)
 
+    @property
+    def _free_core(self) -> int | None:
+        """A core of this host that no task runs on."""
+        return max(allowed_cores() - set(self._cores), default=None)
+
     def _make_actuator(self) -> ActuatorSide | None:
         order = self._order.actuator
         if order is None:
@@ -504,7 +511,9 @@ class PacedRun:
         blows = self._order.blows
         if not blows:
             return None
-        return Injector(blows, self.clock, self._roster, self._marks, self._journals, self._published_ns)
+        return Injector(
+            blows, self.clock, self._roster, self._marks, self._journals, self._published_ns, self.processes_of
+        )
 
     def _go_to(self, core: int) -> None:
         """In the worker: it runs on this core alone from now on."""

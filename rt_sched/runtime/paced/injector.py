@@ -48,28 +48,30 @@ class Moment:
 
 
 class Deed(Enum):
-    """What is done to a worker: it is killed, or stands still for a while."""
+    """What is done: a worker is killed, or stands still for a while; or every process of a device is killed."""
 
     KILL = "kill"
     STALL = "stall"
+    LOSE = "lose"
 
 
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """`task`: whose worker it strikes. `lasts_ns`: how long it stands still, or until the task is served again; None:
-    as soon as it can be.
+    """`task`: whose worker it strikes; `device`: that is lost. `lasts_ns`: how long a worker stands still, or until the
+    task is served again; None: as soon as it can be.
     """
 
     moment: Moment
     deed: Deed
-    task: int
+    task: int | None = None
     lasts_ns: int | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Landed:
     """What became of a blow. `time_ns`: just before it was carried out, None where it never was. `hit`: how many
-    processes it reached, 0 or 1. `pid`: of the worker.
+    processes or groups it reached. `pid`: of the worker, 0 where a device was struck.
     """
 
     time_ns: int | None
@@ -81,7 +83,8 @@ _RECORD = np.dtype([("time_ns", np.int64), ("hit", np.int64), ("pid", np.int64)]
 
 
 class Injector:
-    """Carries out `blows` in a process of its own; made before forks.
+    """Carries out `blows` in a process of its own; made before forks. `processes_of`: those of a device, as kill(2)
+    takes them.
 
     `journals`: by task. `published_ns`: by sample, negative before.
     """
@@ -94,9 +97,10 @@ class Injector:
         marks: Marks,
         journals: Sequence[Journal],
         published_ns: npt.NDArray[np.int64],
+        processes_of: Callable[[str], Sequence[int]],
     ) -> None:
         self._blows, self._clock, self._roster, self._marks = blows, clock, roster, marks
-        self._journals, self._published_ns = journals, published_ns
+        self._journals, self._published_ns, self._processes_of = journals, published_ns, processes_of
         self._records = shared_array(_RECORD, len(blows))
         self._records["time_ns"] = NONE
         self._due: list[tuple[int, int, Callable[[], None]]] = []
@@ -151,13 +155,16 @@ class Injector:
     def _land(self, index: int) -> None:
         blow, record = self._blows[index], self._records[index]
         now_ns = self._clock.now_ns()
-        record["pid"] = pid = int(self._roster.places["pid"][blow.task])
-        if blow.deed is Deed.STALL:
-            record["hit"] = self._stall(pid, now_ns + (blow.lasts_ns or 0))
-        else:
-            if blow.lasts_ns is not None:
-                self._marks.keep_away(blow.task, now_ns + blow.lasts_ns)
-            record["hit"] = strike((pid,), signal.SIGKILL)
+        if blow.device is not None:
+            record["hit"] = strike(self._processes_of(blow.device), signal.SIGKILL)
+        elif blow.task is not None:
+            record["pid"] = pid = int(self._roster.places["pid"][blow.task])
+            if blow.deed is Deed.STALL:
+                record["hit"] = self._stall(pid, now_ns + (blow.lasts_ns or 0))
+            else:
+                if blow.lasts_ns is not None:
+                    self._marks.keep_away(blow.task, now_ns + blow.lasts_ns)
+                record["hit"] = strike((pid,), signal.SIGKILL)
         record["time_ns"] = now_ns
 
     def _stall(self, pid: int, until_ns: int) -> int:
