@@ -22,14 +22,15 @@ class Risk:
 class ActuatorRecord:
     """Counts over all cycles. `commands`: accepted. `longest_gap_ns`: between the sending of two that were.
 
-    `oldest_ns`: the largest age of a command that was applied. `state_time_ns`: from each cycle to the next. `doubts`:
-    why others were not accepted, each reason once.
+    `looks_apart_ns`: the longest time between two cycles. `oldest_ns`: the largest age of a command that was applied.
+    `state_time_ns`: from each cycle to the next. `doubts`: why others were not accepted, each reason once.
     """
 
     cycles: int = 0
     commands: int = 0
     refused: int = 0
     longest_gap_ns: int | None = None
+    looks_apart_ns: int | None = None
     oldest_ns: int | None = None
     state_time_ns: dict[ActuatorState, int] = field(default_factory=lambda: dict.fromkeys(ActuatorState, 0))
     risks: list[Risk] = field(default_factory=list)
@@ -44,6 +45,7 @@ def recorded(applied: Iterable[Applied], end_ns: int) -> ActuatorRecord:
         record.cycles += 1
         if before is not None:
             record.state_time_ns[before.state] += one.time_ns - before.time_ns
+            record.looks_apart_ns = max(record.looks_apart_ns or 0, one.time_ns - before.time_ns)
         if one.accepted and one.age_ns is not None:
             record.commands += 1
             if sent_ns is not None:

@@ -70,9 +70,11 @@ def _of_actuators(record: Mapping[str, Any]) -> list[str]:
     if not record:
         return []
     gap, oldest = record.get("longest_gap_ns"), record.get("oldest_command_ns")
+    apart = record.get("looks_apart_max_ns") or record["cycle_ns"]
+    late = "" if apart <= record["cycle_ns"] else f" and once {time_with_unit(apart)} apart"
     found = [
-        f"The actuators' side looked {plural(record['cycles'], 'time')}, every {time_with_unit(record['cycle_ns'])}, "
-        f"and took {plural(record['commands'], 'command')}"
+        f"The actuators' side looked {plural(record['cycles'], 'time')}, every {time_with_unit(record['cycle_ns'])}"
+        f"{late}, and took {plural(record['commands'], 'command')}"
         + ("" if gap is None else f", at most {time_with_unit(gap)} apart")
         + ("" if oldest is None else f"; the oldest one that it applied was {time_with_unit(oldest)} old")
         + "."

@@ -56,6 +56,7 @@ def test_the_page_says_what_the_actuators_side_did(report_with: Any) -> None:
         "refused": 2,
         "refusals": ["E2E: <ERROR>"],
         "longest_gap_ns": None,
+        "looks_apart_max_ns": 7_000_000,
         "oldest_command_ns": 29_000_000,
         "minimal_risk": [{"since_ns": 525_000_000, "after_ns": 34_890_026}],
     }
@@ -63,6 +64,7 @@ def test_the_page_says_what_the_actuators_side_did(report_with: Any) -> None:
     section = page[page.index('<section id="safety-path">') :].partition("</section>")[0]
     for words in (
         "200 times",
+        "once 7.00\xa0ms apart",
         "1 command;",
         "2 messages: E2E: &lt;ERROR&gt;",
         "MINIMAL_RISK from 525.0\xa0ms on, 34.89\xa0ms",

@@ -103,6 +103,7 @@ def test_a_run_with_a_command_in_every_period_follows_all_along() -> None:
     assert (record.cycles, record.commands, record.refused) == (200, 100, 0)
     assert (record.longest_gap_ns, record.oldest_ns, record.risks) == (10 * MS, 9 * MS, [])
     assert record.state_time_ns[ActuatorState.WAITING] == 5 * MS
+    assert record.looks_apart_ns == 5 * MS
 
 
 def test_a_gap_is_minimal_risk_from_its_first_cycle_beyond_the_limit_and_stays() -> None:

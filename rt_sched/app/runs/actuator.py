@@ -39,6 +39,7 @@ def actuator_document(record: ActuatorRecord, policy: ActuatorPolicy) -> dict[st
         "refused": record.refused,
         "refusals": record.doubts,
         "longest_gap_ns": record.longest_gap_ns,
+        "looks_apart_max_ns": record.looks_apart_ns,
         "oldest_command_ns": record.oldest_ns,
         "state_time_ns": {state.value: time_ns for state, time_ns in record.state_time_ns.items()},
         "minimal_risk": [{"since_ns": one.since_ns, "after_ns": one.after_ns} for one in record.risks],
