@@ -88,6 +88,7 @@ def test_wrong_calls_are_explained(cli: Cli, small: Path) -> None:
         (("--policy", "lifo"), "valid: "),
     ):
         assert words in cli("search", small, *options, code=2).err
+    assert "2 problems found" in cli("search", small, "--budget", "soon", "--policy", "lifo", code=2).err
     (cli.folder / "s.yaml").write_text("rt_sched_scenario: 1\nsystem: small\nduration: 10ms\n")
     for options in (("--seed", 3), ("--runs", 2), ("--execution", "wcet"), ("--duration", "1s")):
         assert "the scenario says this" in cli("simulate", small, "--scenario", "s.yaml", *options, code=2).err

@@ -12,6 +12,15 @@ from rt_sched.model import Plan, System
 from rt_sched.planner import POLICIES, make_plan
 
 
+def policy_problems(policy: str | None, file: Path | None) -> list[Problem]:
+    """What is wrong with `--policy`, where it is given, beside the plan from `file`."""
+    if policy is None:
+        return []
+    if file is not None:
+        return [Problem("--policy", 0, 0, policy, "a plan from a file has its own policy; leave one out")]
+    return [] if policy in POLICIES else [Problem("--policy", 0, 0, policy, f"valid: {', '.join(POLICIES)}")]
+
+
 def plan_for(system: System, file: Path | None, policy: str | None) -> tuple[Plan, str | None]:
     """The plan in `file`, else the one that `make_plan` makes under `policy`; and a note where the file is out of date.
 
@@ -19,16 +28,15 @@ def plan_for(system: System, file: Path | None, policy: str | None) -> tuple[Pla
 
     Raises ConfigError with every problem of the file, and with every reason of `check_plan` why the plan does not fit.
     """
+    problems = policy_problems(policy, file)
+    if problems:
+        raise ConfigError(problems)
     if file is None:
-        if policy is not None and policy not in POLICIES:
-            raise ConfigError([Problem("--policy", 0, 0, policy, f"valid: {', '.join(POLICIES)}")])
         plan = make_plan(system, policy)
         reasons = check_plan(system, plan)
         if reasons:
             raise ConfigError([Problem("plan", 0, 0, "", reason) for reason in reasons])
         return plan, None
-    if policy is not None:
-        raise ConfigError([Problem("--policy", 0, 0, policy, "a plan from a file has its own policy; leave one out")])
     read = load_plan_file(file, system, merged_if_possible)
     reasons = check_plan(read.system, read.plan)
     if reasons:

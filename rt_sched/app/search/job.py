@@ -16,7 +16,7 @@ from typing import Any
 from rt_sched import kernels
 from rt_sched.analysis.analyze import analyze_mode
 from rt_sched.analysis.loads.resolve import mode_loads
-from rt_sched.app.inputs.plan_files import plan_for
+from rt_sched.app.inputs.plan_files import plan_for, policy_problems
 from rt_sched.app.inputs.scenario_files import write_scenario, write_text
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
@@ -63,7 +63,7 @@ class SearchRequest:
 def searched_document(request: SearchRequest, tell: Tell) -> dict[str, Any]:
     """The whole job; its document. Raises RtSchedError for anything the user can mend."""
     began = time.monotonic()
-    limit_s, runs = _budget(request.budget)
+    limit_s, runs = _checked_budget(request)
     if request.output is not None and request.output.exists() and not request.force:
         raise DeploymentError(f"{request.output} exists already; give another name, or --force")
     path = resolve(request.system)
@@ -112,6 +112,18 @@ def searched_document(request: SearchRequest, tell: Tell) -> dict[str, Any]:
     if request.output is not None and not _is_file(request.output):
         write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", request.output / "search.json")
     return document
+
+
+def _checked_budget(request: SearchRequest) -> tuple[float, int | None]:
+    """That of `_budget`; raises ConfigError with every mistake that shows before the system is read."""
+    problems = policy_problems(request.policy, request.plan)
+    try:
+        budget = _budget(request.budget)
+    except ConfigError as error:
+        raise ConfigError([*error.problems, *problems]) from None
+    if problems:
+        raise ConfigError(problems)
+    return budget
 
 
 def _budget(text: str) -> tuple[float, int | None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rt_sched import kernels
 from rt_sched.app.inputs.fault_args import check_fault_times, parse_faults
-from rt_sched.app.inputs.plan_files import plan_for
+from rt_sched.app.inputs.plan_files import plan_for, policy_problems
 from rt_sched.app.inputs.scenario_files import scenario_for
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
@@ -131,6 +131,7 @@ def _problems(request: SimulateRequest) -> list[Problem]:
             for name, option in _SAID_BY_SCENARIO.items()
             if getattr(request, name) != getattr(usual, name)
         ]
+    problems += policy_problems(request.policy, request.plan)
     if request.trace is not None and trace_form(request.trace) is None:
         problems.append(Problem("--trace", 0, 0, str(request.trace), f"must end in one of {', '.join(FORMS)}"))
     if request.run >= request.runs:
