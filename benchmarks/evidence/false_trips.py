@@ -8,7 +8,7 @@ within the latency and jitter that the system file declares. Nothing may be foun
 --recordings (or RT_SCHED_RECORDINGS) is watched under the system file that `rt-sched init` writes for it. What is found
 there is held against the messages themselves: it must be an irregularity of the recording, which is listed. Each kind
 of fault injected into each sensor must be found. Exit status 1 otherwise. Results go to
-benchmarks/results/false_trips.json.
+benchmarks/results/false_trips.json, in which recordings and their sensors have numbers in place of names.
 """
 
 from __future__ import annotations
@@ -128,11 +128,38 @@ def watch_recording(path: Path) -> dict[str, Any]:
     irregular = [{**_told(one), "shown_by": facts.get(_fact_of(one))} for one in found]
     return {
         "recording": path.name,
+        "sensors": {
+            one.name: one.kind.value for one in drive.system.sensors if one.name in drive.mapping.sensor_to_topic
+        },
         "virtual_ns": drive.timeline.last_arrival_ns,
         "messages": len(drive.timeline.samples),
         "irregularities": irregular,
         "false_trips": [one for one in irregular if one["shown_by"] is None],
         "injected": injected,
+    }
+
+
+def without_names(log: dict[str, Any], number: int) -> dict[str, Any]:
+    """The same with a number for the recording, and numbers by kind for its sensors."""
+    kinds: Counter[str] = Counter()
+    aliases = {}
+    for name, kind in log["sensors"].items():
+        kinds[kind] += 1
+        aliases[name] = f"{kind} {kinds[kind]}"
+
+    def renamed(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
+        return [
+            {**row, key: aliases[row[key]], "reason": (row.get("reason") or "").replace(row[key], aliases[row[key]])}
+            for row in rows
+        ]
+
+    return {
+        **log,
+        "recording": number,
+        "sensors": {aliases[name]: kind for name, kind in log["sensors"].items()},
+        "irregularities": renamed(log["irregularities"], "sensor"),
+        "false_trips": renamed(log["false_trips"], "sensor"),
+        "injected": renamed(log["injected"], "target"),
     }
 
 
@@ -223,10 +250,12 @@ def main() -> int:
     logs = []
     for path in sorted(Path(arguments.recordings).iterdir()) if arguments.recordings else ():
         if path.suffix in SUFFIXES:
-            logs.append(watch_recording(path))
+            logs.append(without_names(watch_recording(path), len(logs) + 1))
             print(f"{path.name}: {_summary(logs[-1])}", file=sys.stderr)
     trips = [
-        {"of": one.get("scene") or one["recording"], **trip} for one in (*rows, *logs) for trip in one["false_trips"]
+        {"of": one.get("scene") or f"recording {one['recording']}", **trip}
+        for one in (*rows, *logs)
+        for trip in one["false_trips"]
     ]
     missed = [
         {"recording": log["recording"], **one}
