@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from rt_sched.errors import DeploymentError
 from rt_sched.model import Edge, EdgeKind, Overflow, Takeover
-from rt_sched.runtime.host.child import fork
+from rt_sched.runtime.host.child import fork, in_child
+from rt_sched.runtime.host.huge_pages import collapse_memory
 from rt_sched.runtime.paced.answers import Answer, DeviceFailover, Standby
 from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
 from rt_sched.runtime.paced.clock import PacedClock
@@ -338,3 +339,13 @@ def test_jobs_are_where_their_task_was_and_the_lost_ones_miss_nothing() -> None:
     status = np.array([JobStatus.LOST, JobStatus.LOST, JobStatus.LOST, JobStatus.COMPLETED, JobStatus.LOST])
     assert processors_of(setup, task, arrival_ns).tolist() == [0, 0, 0, 2, 1]
     assert lost_with_processor(setup, task, arrival_ns, status).tolist() == [False, True, True, False, False]
+
+
+def test_memory_that_is_put_together_keeps_what_it_holds() -> None:
+    def held() -> tuple[int, bool]:
+        pieces = [bytes([number % 251]) * 5000 for number in range(4000)]
+        done = collapse_memory()
+        return done, all(piece == bytes([number % 251]) * 5000 for number, piece in enumerate(pieces))
+
+    done, same = in_child(held, 60)
+    assert same and done % (2 << 20) == 0
