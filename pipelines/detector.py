@@ -69,6 +69,7 @@ class Infer(StageBase):
         self.output_names = checked_names("output_names", output_names)
         self._names: tuple[str, ...] = ()
         self._session: onnx_session.ModelSession | None = None
+        self._running: Any = None
 
     def start(self, context: StageContext) -> None:
         """Loads the model and runs it once, so that no job pays for the first run's allocations."""
@@ -94,12 +95,13 @@ class Infer(StageBase):
                 f"{session.path} ({session.signature}); set the preprocessing's model, or its input_width, "
                 "input_height, layout and dtype accordingly"
             )
+        self._running = options = onnx_session.run_options()
         return {
             "raw": Tensor(
                 capture_time_ns=tensor.capture_time_ns,
                 frame_id=tensor.frame_id,
                 names=self._names,
-                arrays=session.run(array, self._names),
+                arrays=session.run(array, self._names, options),
                 recorded_height=tensor.recorded_height,
                 recorded_width=tensor.recorded_width,
                 scale_xy=tensor.scale_xy,
@@ -108,6 +110,11 @@ class Infer(StageBase):
                 network_width=tensor.network_width,
             )
         }
+
+    def stop_job(self) -> None:
+        """Ends the network early, from another thread."""
+        if self._running is not None:
+            self._running.terminate = True
 
     def stop(self) -> None:
         """Gives the model back; the last stage that uses it frees it."""

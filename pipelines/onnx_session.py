@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rt_sched.errors import DeploymentError
+from rt_sched.ports import JobStopped
 
 _NUMPY_TYPES = {
     "tensor(float)": "float32",
@@ -72,9 +73,27 @@ class ModelSession:
             tuple(_signature(node) for node in self._session.get_outputs()),
         )
 
-    def run(self, array: npt.NDArray[np.generic], output_names: Sequence[str]) -> tuple[npt.NDArray[np.generic], ...]:
-        """The named outputs for `array`, which becomes the model's only input and must fit its signature."""
-        return tuple(self._session.run(list(output_names), {self.signature.inputs[0].name: array}))
+    def run(
+        self, array: npt.NDArray[np.generic], output_names: Sequence[str], options: Any = None
+    ) -> tuple[npt.NDArray[np.generic], ...]:
+        """The named outputs for `array`, which becomes the model's only input and must fit its signature.
+
+        `options`: of `run_options`. Raises JobStopped when another thread has set its `terminate` meanwhile, which the
+        network heeds after the operator that it is in.
+        """
+        try:
+            return tuple(self._session.run(list(output_names), {self.signature.inputs[0].name: array}, options))
+        except Exception as error:
+            if options is not None and options.terminate:
+                raise JobStopped(f"{self.path.name} was told to stop") from error
+            raise
+
+
+def run_options() -> Any:
+    """Options of one `run`, by which another thread may end it."""
+    import onnxruntime
+
+    return onnxruntime.RunOptions()
 
 
 _lock = threading.Lock()

@@ -3,11 +3,22 @@
 from rt_sched.ports.catalogue import StageCatalogue, StageDescription, StageParameter
 from rt_sched.ports.port import Loan, Message, Port, Reader, Writer
 from rt_sched.ports.source import RecordedMessage, Recording, TopicInfo, TopicKind
-from rt_sched.ports.stage import Feeder, JobContext, Rejected, SensorDescription, Stage, StageBase, StageContext, Watch
+from rt_sched.ports.stage import (
+    Feeder,
+    JobContext,
+    JobStopped,
+    Rejected,
+    SensorDescription,
+    Stage,
+    StageBase,
+    StageContext,
+    Watch,
+)
 
 __all__ = [
     "Feeder",
     "JobContext",
+    "JobStopped",
     "Loan",
     "Message",
     "Port",

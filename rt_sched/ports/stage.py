@@ -10,6 +10,9 @@ A stage class is named `module:Class` in the system file. Its lifecycle:
         stage.postprocess(job, outputs)          # after publication; never changes outputs
     stage.stop()
 
+A stage may have a method `stop_job()`, by which another thread asks it to give up the job that is in `process`, as its
+budget is nearly used: `process` then raises `JobStopped` as soon as it can. Paced runs use it.
+
 A stage reads only its inputs, its parameters and the job's times: no wall clock, no global state, no randomness.
 A stateless stage may be called from several threads at once; a stateful one is called job after job. When its task
 goes on elsewhere, or after its device was lost, another instance serves it from then on: what it remembered is gone.
@@ -29,6 +32,10 @@ from rt_sched.messages.authentication import Authenticator
 
 class Rejected(DataError):
     """Raised by a stage that cannot use its input: nothing is published for this job, the reason is counted."""
+
+
+class JobStopped(Exception):
+    """Raised by `process` after `stop_job`: the job is given up, and publishes nothing."""
 
 
 @dataclass(frozen=True, slots=True)

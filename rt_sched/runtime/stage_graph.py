@@ -22,7 +22,7 @@ from rt_sched.messages import Authenticator, canonical_digest
 from rt_sched.messages.control import InputCheck
 from rt_sched.messages.e2e import E2EState, is_protectable, without_header
 from rt_sched.model import System, Task
-from rt_sched.ports import JobContext, RecordedMessage, Rejected, Stage
+from rt_sched.ports import JobContext, JobStopped, RecordedMessage, Rejected, Stage
 from rt_sched.runtime.dataflow import Dataflow, Node
 from rt_sched.runtime.protection import InputGuard, protected_outputs
 from rt_sched.trace.records import message_of_sample, sample_of
@@ -219,8 +219,8 @@ def run_job(
         stage.postprocess(context, outputs)
     except (Rejected, DataError) as error:
         return NoData("stage", str(error), tuple(checks))
-    except DeploymentError:
-        raise  # the system file or the machine is at fault, and the message says what to change
+    except (DeploymentError, JobStopped):
+        raise  # the system file or the machine is at fault, and the message says what to change; or somebody asked
     except Exception as error:
         raise StageFailure(task.name, task.stage, context.number, error) from error
     if finished_ns is not None:

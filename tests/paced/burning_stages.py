@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from rt_sched.messages import ImuSample
-from rt_sched.ports import JobContext, StageBase
+from rt_sched.ports import JobContext, JobStopped, StageBase
 
 
 @numba.njit(nogil=True)  # type: ignore[misc]
@@ -23,21 +23,41 @@ def _spin(loops: int) -> int:
 
 
 class Burn(StageBase):
-    """Takes `ms` of CPU time in each job; from job `forever_from` on, until it is killed, in compiled code."""
+    """Takes `ms` of CPU time in each job, in `long_at` five times that, in `forever_at` until it is killed, in
+    compiled code."""
 
     inputs: ClassVar[Mapping[str, type]] = {"imu": ImuSample}
     optional_inputs: ClassVar[frozenset[str]] = frozenset({"imu"})
     outputs: ClassVar[Mapping[str, type]] = {"out": ImuSample}
 
-    def __init__(self, *, ms: float = 1.0, forever_at: int | None = None) -> None:
-        self._ns, self._forever_at = int(ms * 1e6), forever_at
+    def __init__(self, *, ms: float = 1.0, forever_at: int | None = None, long_at: int | None = None) -> None:
+        self._ns, self._forever_at, self._long_at = int(ms * 1e6), forever_at, long_at
 
     def start(self, _context: Any) -> None:
         _spin(10)
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        end_ns = time.thread_time_ns() + self._ns
+        end_ns = time.thread_time_ns() + self._ns * (5 if job.number == self._long_at else 1)
         while job.number == self._forever_at or time.thread_time_ns() < end_ns:
             _spin(10_000)
         none = np.zeros(3)
         return {"out": ImuSample(job.arrival_ns, "burn", none, none)}
+
+
+class Stoppable(Burn):
+    """In job `forever_at` it goes on until it is asked to stop, which it looks at now and then, as a network does."""
+
+    def __init__(self, *, ms: float = 1.0, forever_at: int | None = None) -> None:
+        super().__init__(ms=ms)
+        self._endless, self._is_asked = forever_at, False
+
+    def stop_job(self) -> None:
+        self._is_asked = True
+
+    def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        if job.number != self._endless:
+            return super().process(job, inputs)
+        self._is_asked = False
+        while not self._is_asked:
+            _spin(100_000)
+        raise JobStopped("told to stop")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import JobStatus
 from rt_sched.units import NS_PER_MS
 
-from .conftest import Running
+from .conftest import Ended, Running
 
 SYSTEM = """
 rt_sched: 1
@@ -27,21 +25,46 @@ tasks:
   neighbour:
     {stage: "burning_stages:Burn", runs_on: ecu.cpu, activation: {rate: 20Hz}, execution: {wcet: 6ms},
      deadline: 100ms, parameters: {ms: 3}}
+  stoppable:
+    {stage: "burning_stages:Stoppable", runs_on: ecu.cpu, activation: {rate: 5Hz, offset: 50ms},
+     execution: {wcet: 10ms}, deadline: 150ms,
+     budget: {limit: 30ms, granularity: 10ms, on_overrun: abort}, parameters: {ms: 2, forever_at: 3}}
+  skipping:
+    {stage: "burning_stages:Burn", runs_on: ecu.cpu, activation: {rate: 10Hz, offset: 30ms}, execution: {wcet: 15ms},
+     deadline: 200ms, budget: {limit: 6ms, on_overrun: skip_next}, parameters: {ms: 2, long_at: 5}}
 """
 
 
-@pytest.fixture
-def system(tmp_path: Path) -> Path:
-    path = tmp_path / "burning.yaml"
-    path.write_text(SYSTEM)
-    return path
-
-
-def test_a_runaway_is_stopped_and_replaced(system: Path, tmp_path: Path, tiers: dict[str, TierReport]) -> None:
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]) -> Ended:
+    """One run: a task that has to be killed once, one that gives a job up, one that takes too long, and another."""
     if not tiers["fifo"].available:
         pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
-    ended = Running(tmp_path / "run", "--tier", "fifo", "--duration", "2s", system=system).end()
-    assert ended.code in (0, 1, 3), ended.errors
+    folder = tmp_path_factory.mktemp("budgets")
+    (folder / "burning.yaml").write_text(SYSTEM)
+    found = Running(folder / "run", "--tier", "fifo", "--duration", "2s", system=folder / "burning.yaml").end()
+    assert found.code in (0, 1, 3), found.errors
+    return found
+
+
+def test_a_stage_that_can_be_asked_gives_its_job_up_and_its_process_goes_on(ended: Ended) -> None:
+    jobs = ended.jobs("stoppable")
+    assert jobs["status"][3] == JobStatus.ABORTED and jobs["finish_ns"][3] < 0
+    assert (jobs["status"][4:] == JobStatus.COMPLETED).sum() >= len(jobs["status"][4:]) - 1
+    assert 20 * NS_PER_MS <= jobs["executed_ns"][3] < 40 * NS_PER_MS  # one granularity before its budget is used
+    assert "stoppable" in ended.summary["spares"]
+    assert all(one["task"] == "runaway" for one in ended.summary["losses"])
+
+
+def test_the_job_after_one_that_took_too_long_is_suppressed(ended: Ended) -> None:
+    jobs = ended.jobs("skipping")
+    status = jobs["status"].tolist()
+    assert status[5] == JobStatus.COMPLETED and jobs["overrun"][5]
+    assert status[6] == JobStatus.SUPPRESSED and status[7] == JobStatus.COMPLETED
+    assert status.count(JobStatus.SUPPRESSED) == 1
+
+
+def test_a_runaway_is_stopped_and_replaced(ended: Ended) -> None:
     (loss,) = ended.summary["losses"]
     assert loss["task"] == "runaway" and loss["by_budget"]
     jobs, neighbour = ended.jobs("runaway"), ended.jobs("neighbour")

@@ -50,7 +50,7 @@ def practise_all(
         keep=spool.keep,
         tenure=alone(),
     )
-    worker = Worker(post, stage, None)
+    worker = Worker(post, stage, ())
     for example in examples:
         for slot, desk in enumerate(desks):
             desk.lay(example.read.get(slot), task.inputs[slot].port, example.job.arrival_ns)

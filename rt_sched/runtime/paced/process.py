@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -14,7 +14,7 @@ from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.cpu_time import CpuTimer, thread_clock
 from rt_sched.runtime.host.memory import keep_freed_memory, lock_memory, stop_collecting
 from rt_sched.runtime.host.refusal import Refused
-from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
+from rt_sched.runtime.host.scheduling import Scheduling, SchedulingClass, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.journal import Journal
@@ -23,9 +23,10 @@ from rt_sched.runtime.paced.ownership import Tenure
 from rt_sched.runtime.paced.practice import practise
 from rt_sched.runtime.paced.rehearsal import Example
 from rt_sched.runtime.paced.roster import Roster, State
+from rt_sched.runtime.paced.stopping import Stopper
 from rt_sched.runtime.paced.tier import Seat
 from rt_sched.runtime.paced.turns import Turns
-from rt_sched.runtime.paced.worker import Post, Worker
+from rt_sched.runtime.paced.worker import BudgetTimer, Post, Worker
 from rt_sched.trace.setup import EdgeRow, OverrunAction, TaskRow
 
 #: How often a worker does its example before the run; the last times are as fast as jobs will be.
@@ -75,11 +76,11 @@ def work(job: Employment, *, is_spare: bool) -> None:
                 return
         elif not job.clock.wait_until_prepared():
             return
-        post, timer = job.open_post(stage.stateful), budget_timer(job)
+        post, timers = job.open_post(stage.stateful), budget_timers(job, stage)
         set_scheduling(job.seat.scheduling)
         places["state"][mine] = State.SEATED
         if job.clock.wait_until_begun() and job.clock.sleep_until(job.marks.away_until_ns(mine)):
-            serve(job, stage, post, timer)
+            serve(job, stage, post, timers)
 
 
 def prepared(job: Employment) -> Stage:
@@ -96,12 +97,12 @@ def prepared(job: Employment) -> Stage:
     return stage
 
 
-def serve(job: Employment, stage: Stage, post: Post, timer: MarkedTimer | None) -> None:
+def serve(job: Employment, stage: Stage, post: Post, timers: Sequence[BudgetTimer]) -> None:
     """The task's jobs, until the run ends or somebody else owns the task."""
     places, mine = job.roster.places, job.index
     places["state"][mine] = State.SERVING
     job.roster.back(mine, job.clock.now_ns())
-    Worker(post, stage, timer).serve()
+    Worker(post, stage, timers).serve()
     if job.tenure.holds:
         places["state"][mine] = State.ENDED
     # To give all memory back takes tens of milliseconds, which others may still need for their last jobs.
@@ -129,11 +130,18 @@ def _called(job: Employment, calls: int) -> bool:
     return not job.clock.ended
 
 
-def budget_timer(job: Employment) -> MarkedTimer | None:
-    """What stops the process in the middle of a job that must not go on."""
+def budget_timers(job: Employment, stage: Stage) -> list[BudgetTimer]:
+    """What stops the process in the middle of a job that must not go on, and what asks its stage to end before.
+
+    Under SCHED_DEADLINE nobody could ask: on the one core of the task nothing else runs before it.
+    """
     if not ends_jobs(job.row):
-        return None
-    return MarkedTimer(CpuTimer(thread_clock(0), signal.SIGSTOP), job.marks, job.index)
+        return []
+    timers: list[BudgetTimer] = [MarkedTimer(CpuTimer(thread_clock(0), signal.SIGSTOP), job.marks, job.index)]
+    ask, under = getattr(stage, "stop_job", None), job.seat.scheduling.scheduling_class
+    if ask is not None and under is not SchedulingClass.DEADLINE:
+        timers.append(Stopper(ask, job.row.budget_granularity_ns, real_time=under.is_real_time))
+    return timers
 
 
 def ends_jobs(row: TaskRow) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rt_sched.errors import DeploymentError
 from rt_sched.trace.setup import DeadlineAction, OverrunAction, Policy, ProcessorRow, Setup, TaskRow
 
-_CARRIED_OUT = (OverrunAction.LOG, OverrunAction.ABORT, OverrunAction.FAIL_OVER)
+_CARRIED_OUT = (OverrunAction.LOG, OverrunAction.ABORT, OverrunAction.SKIP_NEXT, OverrunAction.FAIL_OVER)
 
 
 def refuse(setup: Setup) -> None:

@@ -7,7 +7,7 @@ import time
 
 from rt_sched.runtime.host.scheduling import set_scheduling
 from rt_sched.runtime.paced.ownership import Epoch
-from rt_sched.runtime.paced.process import Employment, budget_timer, failures_told, prepared, serve
+from rt_sched.runtime.paced.process import Employment, budget_timers, failures_told, prepared, serve
 from rt_sched.runtime.paced.roster import State
 from rt_sched.trace.records import JobStatus
 from rt_sched.transport.endings import is_ending
@@ -28,7 +28,7 @@ def stand_by(job: Employment) -> None:
         states[owner] = State.READY
         if not job.clock.wait_until_prepared():
             return
-        timer = budget_timer(job)
+        timers = budget_timers(job, stage)
         set_scheduling(job.seat.scheduling)
         states[owner] = State.SEATED
         if not job.clock.wait_until(lambda: _switch(job) is not None):
@@ -42,7 +42,7 @@ def stand_by(job: Employment) -> None:
             answer = job.tenure.ownership.answers[epoch.answer]
             post.arrivals.take_over(epoch.switch_ns, redo=job.index in answer.redone)
             states[owner] = State.SERVING
-            serve(job, stage, post, timer)
+            serve(job, stage, post, timers)
 
 
 def _switch(job: Employment) -> Epoch | None:

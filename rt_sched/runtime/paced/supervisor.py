@@ -6,8 +6,10 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Protocol
 
 from rt_sched.runtime.host.affinity import pin
@@ -30,6 +32,14 @@ from rt_sched.units import NS_PER_MS, NS_PER_S
 #: How long a worker has, once the run is over, to end by itself.
 _GRACE_MS = 2000
 _LOOK_MS = 50
+
+
+class Change(Enum):
+    """What has become of a child."""
+
+    STOPPED = "stopped"
+    GOES_ON = "goes on"
+    ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +121,9 @@ class Supervisor:
             if self._clock.ended:
                 end_ns = end_ns or time.monotonic_ns() + _GRACE_MS * NS_PER_MS
                 if time.monotonic_ns() >= end_ns:
-                    self._end_all()
+                    break
+        if self._real_time:
+            set_scheduling(replace(Scheduling.other(), reset_on_fork=True))
         self._end_all()
 
     def _sleep(self, ended: SignalDescriptor) -> None:
@@ -145,12 +157,12 @@ class Supervisor:
 
     def _look_after(self) -> None:
         """Takes note of every child that was stopped, goes on, or has ended; ends those that stand still too long."""
-        for pid, status in _changes():
-            if os.WIFSTOPPED(status):
+        for pid, change in _changes([*self._serves, *self._spares]):
+            if change is Change.STOPPED:
                 self._stopped(pid)
                 continue
             self._oversight.goes_on(pid)
-            if not os.WIFCONTINUED(status):
+            if change is Change.ENDED:
                 self._replace(pid)
         for pid in self._oversight.overdue():
             self._oversight.goes_on(pid)
@@ -212,23 +224,30 @@ class Supervisor:
         return self._clock.ended or (charge.owns and state in (State.ENDED, State.FAILED))
 
     def _end_all(self) -> None:
+        """Kills whoever is left, and reaps all that have ended."""
         for pid in (*self._serves, *self._spares):
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-            except (ProcessLookupError, ChildProcessError):
-                continue
-        self._serves.clear()
-        self._spares.clear()
+        with suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
 
 
-def _changes() -> Iterator[tuple[int, int]]:
-    """Every child that was stopped, goes on or has ended since this was last asked, and how."""
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            return
-        yield pid, status
+def _changes(children: Iterable[int]) -> Iterator[tuple[int, Change]]:
+    """Every one of `children` that was stopped, goes on or has ended since this was last asked.
+
+    Those that have ended are left as they are, and reaped once the supervisor has no class any more: with that the
+    kernel takes their files below /proc away, and waits for whoever reads there just then by turning in circles. An
+    ordinary process on the same core would never be done.
+    """
+    for pid in children:
+        stops = os.WSTOPPED | os.WCONTINUED | os.WNOHANG
+        seen = os.waitid(os.P_PID, pid, stops | os.WEXITED | os.WNOWAIT)
+        if seen is None:
+            continue
+        if seen.si_code in (os.CLD_STOPPED, os.CLD_CONTINUED):
+            with suppress(ChildProcessError):  # it may have ended just now, which the next look tells
+                os.waitid(os.P_PID, pid, stops)
+            yield pid, Change.STOPPED if seen.si_code == os.CLD_STOPPED else Change.GOES_ON
+        else:
+            yield pid, Change.ENDED

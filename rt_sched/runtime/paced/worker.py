@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from rt_sched.messages import Authenticator
 from rt_sched.model import Task
-from rt_sched.ports import JobContext, Stage
+from rt_sched.ports import JobContext, JobStopped, Stage
 from rt_sched.runtime.host.cpu_time import thread_clock
 from rt_sched.runtime.paced.arrivals import Arrivals
 from rt_sched.runtime.paced.clock import PacedClock
@@ -19,13 +20,13 @@ from rt_sched.runtime.paced.codec import Encoded
 from rt_sched.runtime.paced.edges import packed
 from rt_sched.runtime.paced.inbox import Arrival, Inbox, Letter
 from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.marks import MarkedTimer
 from rt_sched.runtime.paced.ownership import Tenure
 from rt_sched.runtime.paced.turns import Turns
 from rt_sched.runtime.protection import InputGuard
 from rt_sched.runtime.stage_graph import NoData, Outputs, run_job
 from rt_sched.trace.records import JobStatus
-from rt_sched.trace.setup import EdgeRow, TaskRow
+from rt_sched.trace.setup import EdgeRow, OverrunAction, TaskRow
+from rt_sched.units import ceil_int
 
 _NOTHING: Mapping[int, Letter] = {}
 
@@ -54,11 +55,22 @@ class Post:
     authenticator: Authenticator | None = None
 
 
-class Worker:
-    """`stage`: started. `budget`: a timer on the thread's CPU time for jobs that must not exceed theirs."""
+class BudgetTimer(Protocol):
+    """Does something when a job has used up its budget, or nearly: CPU time of the thread, in ns of the host."""
 
-    def __init__(self, post: Post, stage: Stage, budget: MarkedTimer | None) -> None:
-        self._post, self._stage, self._budget = post, stage, budget
+    def arm(self, budget_ns: int) -> None: ...
+    def disarm(self) -> None: ...
+
+
+class Worker:
+    """`stage`: started. `timers`: on the thread's CPU time, for jobs that must not exceed their budget."""
+
+    def __init__(self, post: Post, stage: Stage, timers: Sequence[BudgetTimer]) -> None:
+        self._post, self._stage = post, stage
+        budget_ns = post.row.budget_ns
+        self._budget_ns = None if budget_ns is None else ceil_int(budget_ns / post.clock.rate)
+        self._timers = () if self._budget_ns is None else tuple(timers)
+        self._skips_from_ns: int | None = None
         self._guard = InputGuard(post.task, keeps_memory=stage.stateful, authenticator=post.authenticator)
         self._pid = os.getpid()
         self._cpu = thread_clock(0)
@@ -74,14 +86,20 @@ class Worker:
         """One job."""
         post = self._post
         deadline_ns = arrival.arrival_ns + post.row.deadline_ns
+        if self._skips_from_ns is not None and arrival.arrival_ns >= self._skips_from_ns and not arrival.is_extra:
+            self._skips_from_ns = None
+            post.journal.suppress(arrival.arrival_ns, deadline_ns, self._pid)
+            for letter in arrival.bound.values():
+                letter.release()
+            return
         number = post.journal.begin(
             arrival.arrival_ns, arrival.arrival_ns, deadline_ns, self._pid, is_extra=arrival.is_extra
         )
         row = post.journal.rows[number]
         with post.turns.turn(deadline_ns, arrival.arrival_ns):
             used_ns = time.thread_time_ns()
-            if self._budget is not None and post.row.budget_ns is not None:
-                self._budget.arm(post.row.budget_ns)
+            for timer in self._timers:
+                timer.arm(self._budget_ns or 1)
             read = dict(arrival.bound) | post.inbox.consumed() | post.inbox.registers(arrival.bound)
             start_ns = post.clock.now_ns()
             row["start_ns"] = start_ns
@@ -91,8 +109,7 @@ class Worker:
             if missing:
                 row["status"] = JobStatus.SKIPPED
             else:
-                capture_ns = post.inbox.capture_ns(read, arrival.bound, arrival.arrival_ns)
-                row["capture_ns"] = capture_ns
+                row["capture_ns"] = post.inbox.capture_ns(read, arrival.bound, arrival.arrival_ns)
                 context = JobContext(
                     task=post.task.name,
                     number=number,
@@ -103,21 +120,44 @@ class Worker:
                     weights=post.tenure.weights(arrival.arrival_ns),
                     new_readers=post.tenure.new_readers(start_ns),
                 )
-                result = run_job(
-                    post.task, self._stage, self._guard, context, _results(read), finished_ns=post.clock.now_ns
-                )
-                parcels = packed(result, tuple(self._stage.outputs))
-                if post.tenure.holds:
-                    post.publish(parcels, number, capture_ns, lambda: self._finished(row))
-                    post.keep(number, result, parcels)
-                    row["status"] = JobStatus.COMPLETED
-                else:
-                    row["status"] = JobStatus.LOST
-            if self._budget is not None:
-                self._budget.disarm()
-            row["executed_ns"] = time.thread_time_ns() - used_ns
+                try:
+                    is_published = self._compute(row, number, context, read)
+                    row["status"] = JobStatus.COMPLETED if is_published else JobStatus.LOST
+                except JobStopped:
+                    row["status"] = JobStatus.ABORTED
+            for timer in self._timers:
+                timer.disarm()
+            executed_ns = time.thread_time_ns() - used_ns
+            row["executed_ns"] = executed_ns
+        self._note_overrun(executed_ns)
         for letter in {*arrival.bound.values(), *read.values()}:
             letter.release()
+
+    def _compute(self, row: np.void, number: int, context: JobContext, read: Mapping[int, Letter]) -> bool:
+        """Runs the stage and hands on what it publishes; False where the task is another's by then.
+
+        Raises JobStopped where the stage was asked to give the job up.
+        """
+        post = self._post
+        result = run_job(post.task, self._stage, self._guard, context, _results(read), finished_ns=post.clock.now_ns)
+        parcels = packed(result, tuple(self._stage.outputs))
+        if not post.tenure.holds:
+            return False
+        post.publish(parcels, number, int(row["capture_ns"]), lambda: self._finished(row))
+        post.keep(number, result, parcels)
+        return True
+
+    def _note_overrun(self, executed_ns: int) -> None:
+        """After an overrun with the action `skip_next` the next job that arrives is suppressed.
+
+        The overrun is taken to have come as long before the end as the job took beyond its budget: what had arrived
+        before it is not skipped.
+        """
+        if self._budget_ns is None or self._post.row.overrun_action is not OverrunAction.SKIP_NEXT:
+            return
+        beyond_ns = executed_ns - self._budget_ns
+        if beyond_ns > 0:
+            self._skips_from_ns = self._post.clock.now_ns() - self._post.clock.run_span_ns(beyond_ns)
 
     def _finished(self, row: np.void) -> int:
         """Writes down that the job has finished now: from here on it counts as completed, whatever happens."""
