@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad, Stream
-from rt_sched.analysis.methods.reservations import Reservation, reservation_method
+from rt_sched.analysis.methods.reservations import Reservation, reservation_method, waited_ns
 from rt_sched.analysis.system.spare_time import workload_ns
 from rt_sched.model import Policy, Processor
 from rt_sched.trace import setup as rows
@@ -36,6 +36,14 @@ def test_known_answers() -> None:
     reservations = {0: Reservation(2, 5, 5), 1: Reservation(4, 10, 10)}
     assert bounds_of(load_of(task_of(0, 2, 5, 5), task_of(1, 4, 10, 10)), reservations) == [3, 8]
     assert bounds_of(load_of(task_of(0, 2, 5, 5, 7), task_of(1, 3, 10, 10)), reservations) == [10, 8]
+
+
+@pytest.mark.parametrize(
+    ("jitter", "separation", "period", "most"),
+    [(0, 10, 10, 0), (7, 10, 10, 7), (7, 10, 8, 5), (1, 10, 8, 0), (25, 10, 10, 25), (25, 10, 8, 19), (20, 10, 9, 18)],
+)
+def test_a_shorter_period_makes_up_for_jitter(jitter: int, separation: int, period: int, most: int) -> None:
+    assert waited_ns(jitter, separation, period) == most
 
 
 def test_what_it_does_not_cover_is_refused() -> None:
@@ -123,6 +131,7 @@ def jittered(draw: st.DrawFn) -> tuple[list[LoadTask], dict[int, Reservation], l
         deadline = draw(st.integers(runtime, period))
         jitter = draw(st.integers(0, 30))
         reservations[index] = Reservation(runtime, deadline, period)
+        period += draw(st.integers(0, 8))  # of arrivals
         tasks.append(task_of(index, runtime, period, deadline, jitter))
         delays = draw(st.lists(st.integers(0, jitter), min_size=8, max_size=8))
         takes = draw(st.lists(st.integers(1, runtime), min_size=8, max_size=8))

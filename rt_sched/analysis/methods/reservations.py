@@ -44,10 +44,10 @@ class Reservation:
 def reservation_method(reservations: Mapping[int, Reservation]) -> Method:
     """The analysis of tasks under `reservations`, by their index in the system.
 
-    Job k of a task arrives at most J after a point of a grid whose points are at least P apart, and takes at most Q.
-    The instant from which it has its Q is then at most J after that point, by induction: it is its arrival, or P after
-    that of the job before. From there it ends within R, the response time of sporadic tasks (Q, D, P) without jitter
-    under EDF. So it ends within J + R of the point, and its response is at most that.
+    Job k of a task arrives at most J after a point of a grid whose points are at least T >= P apart, and takes at most
+    Q. The instant from which it has its Q is its arrival, or P after that of the job before, whichever is later: so by
+    induction at most J after the point, and at most `waited_ns` after its arrival. From there it ends within R, the
+    response time of sporadic tasks (Q, D, P) without jitter under EDF.
 
     Source: Abeni, Buttazzo 1998, and Linux, kernel/sched/deadline.c (a reservation with D < P that wakes up between
     the two waits for P).
@@ -109,18 +109,32 @@ def _respond(load: ProcessorLoad, reservations: Mapping[int, Reservation]) -> li
         if int(result.response_ns[0, place]) > one.deadline_ns:
             late = f"the reservation of {load.tasks[place].name} may not have its runtime by its deadline"
             return [Found(None, f"{late}, and then none of the core is sure of its own")] * len(mine)
-    return [_found(task, int(result.response_ns[0, place])) for place, task in enumerate(load.tasks)]
+    return [
+        _found(task, one, int(result.response_ns[0, place]))
+        for place, (task, one) in enumerate(zip(load.tasks, mine, strict=True))
+    ]
 
 
-def _found(task: LoadTask, served_ns: int) -> Found:
+def waited_ns(jitter_ns: int, separation_ns: int, period_ns: int) -> int:
+    """How long a job waits for its reservation at most, whose period is at most the separation of the grid.
+
+    Some job before it came as late as it could and had its runtime at once; all between them had to wait. Of j jobs
+    later the instant is j periods after, and the arrival at least j separations less the jitter.
+    """
+    most = jitter_ns // separation_ns + 1
+    return max(j * period_ns - max(0, j * separation_ns - jitter_ns) for j in {0, most - 1, most})
+
+
+def _found(task: LoadTask, one: Reservation, served_ns: int) -> Found:
     """`served_ns`: from the instant at which a job has its runtime to its end, at most."""
     jitter_ns = task.streams[0].jitter_ns + task.release_jitter_ns
+    wait_ns = waited_ns(jitter_ns, task.streams[0].period_ns, one.period_ns)
     terms = [
         Term(TermKind.OWN_EXECUTION, task.wcet_ns, task.name, 1, task.wcet_ns),
         Term(TermKind.OVERHEAD, task.overhead_ns + task.spin_ns, task.name),
         Term(TermKind.INTERFERENCE, served_ns - task.cost_ns, "the reservations of the core"),
-        Term(TermKind.SUPPLY, jitter_ns, "its reservation, which evens out its arrivals"),
+        Term(TermKind.SUPPLY, wait_ns, "its reservation, which evens out its arrivals"),
     ]
-    value_ns = served_ns + jitter_ns
+    value_ns = served_ns + wait_ns
     bound = Bound(value_ns, tuple(term for term in terms if term.value_ns), NAME, SOURCE, exact=False)
-    return Found(bound, ends_ns=(task.bcet_ns, value_ns))
+    return Found(bound, ends_ns=(task.bcet_ns, served_ns + jitter_ns))
