@@ -12,7 +12,7 @@ from rt_sched.model import Plan, System
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.units import ceil_int, floor_int
 
-#: The period of a reservation for jobs that messages activate, as a part of their distance.
+#: The period of a reservation as a part of the least distance of arrivals.
 _SHORTER = Fraction(19, 20)
 
 
@@ -20,15 +20,13 @@ def task_reservations(system: System, plan: Plan) -> dict[int, Reservation]:
     """By the index of the task: what a job may take with its switches, in each least distance of arrivals.
 
     What a job may take is its budget where that is enforced, else its WCET. Jobs of tasks that messages activate are
-    as far apart as what sets them off, before all delays, and have a period that is a little shorter: else one late job
-    would make all later ones as late, since each waits for a period after the one before.
+    as far apart as what sets them off, before all delays. Periods are a little shorter than that: else one job that was
+    late, or only woken late, would make all later ones as late, since each waits for a period after the one before.
     """
     found = {}
     for load in mode_loads(system, plan)[0].loads:
         for task in load.tasks:
-            period_ns = max(system.tasks[task.index].separation_ns, 1)
-            if task.message_activated:
-                period_ns = max(task.cost_ns, floor_int(period_ns * _SHORTER))
+            period_ns = max(task.cost_ns, floor_int(system.tasks[task.index].separation_ns * _SHORTER), 1)
             deadline_ns = min(task.deadline_ns, period_ns)
             found[task.index] = Reservation(task.cost_ns, deadline_ns, period_ns)
     return found
