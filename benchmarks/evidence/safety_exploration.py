@@ -76,10 +76,10 @@ def explorations(which: str, deeper: bool, limit: int = 1) -> list[Any]:
     from monitor_subjects import SUBJECTS
 
     subjects = SUBJECTS
-    if which == "imu":
+    if which in ("imu", "health"):
         from sensor_subjects import sensor_subjects
 
-        subjects = tuple(one for one in sensor_subjects() if one.name.startswith("imu"))
+        subjects = sensor_subjects()
     names = ("black", "saturated", "blurred") if which == "pictures" else (which,)
     found = []
     for subject in subjects:
@@ -145,7 +145,8 @@ def main() -> int:
     scope = SMALL if arguments.quick else Scope(3, 3, 3, in_full=True)
     with multiprocessing.get_context("fork").Pool(arguments.jobs, maxtasksperchild=1) as pool:
         running = [
-            pool.apply_async(_explored, (which, not arguments.quick)) for which in ("", "imu", "losses", "alive")
+            pool.apply_async(_explored, (which, not arguments.quick))
+            for which in ("", "imu", "health", "losses", "alive")
         ]
         rows = []
         for row in pool.imap(partial(row_of, is_quick=arguments.quick), chosen, chunksize=1):
