@@ -152,9 +152,9 @@ def test_a_short_stop_goes_on_and_a_long_one_is_replaced(told: dict[str, Any]) -
     losses = {row["task"]: row for row in told["summary"]["losses"]}
     assert losses.keys() == {"other", "distant", "arbiter"}
     assert not losses["other"]["by_budget"]
-    busy = told["jobs"]["busy"]
-    assert busy["status"][6] == JobStatus.COMPLETED
-    assert busy["finish_ns"][6] - told["rows"]["paused"]["begin_ns"] >= 60 * NS_PER_MS
+    assert (told["jobs"]["busy"]["status"][6:10] == JobStatus.COMPLETED).any()
+    stood_still_ns = told["jobs"]["busy"]["finish_ns"] - told["rows"]["paused"]["begin_ns"]
+    assert not ((stood_still_ns > 5 * NS_PER_MS) & (stood_still_ns < 60 * NS_PER_MS)).any()
     limit_ns = losses["other"]["noticed_ns"] - told["rows"]["frozen"]["begin_ns"]
     assert 50 * NS_PER_MS < limit_ns < 1000 * NS_PER_MS
     assert {row["task"] for row in told["summary"]["alerts"] if row["monitor"] == "stop"} == {"busy", "other"}
