@@ -52,7 +52,7 @@ def test_every_processing_element_has_room(path: Path) -> None:
                 for task in system.tasks
                 if task.pe == (device.name, pe.name)
             )
-            assert load <= Fraction(7, 10) * pe.cores
+            assert load <= Fraction(4, 5) * pe.cores
 
 
 def test_quad_orin_is_the_worked_example(quad: System) -> None:
