@@ -30,7 +30,7 @@ def elements(node: Node, what: str, problems: Problems) -> tuple[Node, ...] | No
     """The elements of a list."""
     if node.is_sequence:
         return node.items
-    problems.add(node, f"{what} is a list, not {node.shown}")
+    problems.add(node, f"{what} must be a list, found {node.shown}")
     return None
 
 

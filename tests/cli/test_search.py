@@ -117,6 +117,33 @@ def test_a_bound_that_is_exceeded_ends_with_its_scenario(
     assert "value: " in Path("bound_violated.yaml").read_text()
 
 
+LOSING = """
+rt_sched: 1
+name: losing
+devices: {ecu: {processing_elements: {cpu: {kind: cpu}}}}
+sensors:
+  front: {kind: camera, rate: 50Hz, latency: 1ms, attached_to: ecu, topic: /f}
+  side: {kind: camera, rate: 100Hz, latency: 1ms, attached_to: ecu, topic: /s}
+tasks:
+  act: {runs_on: ecu.cpu, inputs: {x: front}, execution: {bcet: 1ms, wcet: 2ms}}
+  slow:
+    {runs_on: ecu.cpu, activation: {period: 40ms, offset: OFFSET}, execution: {wcet: 1ms},
+     inputs: {x: {from: side, edge: {queue: 1}}}}
+chains: {react: {path: [front, act], max_reaction: 60ms}}
+"""
+
+
+@pytest.mark.parametrize("offset", ["0ms", "39ms"])
+def test_times_that_lost_messages_hide_are_not_called_in_time(cli: Cli, tmp_path: Path, offset: str) -> None:
+    path = tmp_path / "losing.yaml"
+    path.write_text(LOSING.replace("OFFSET", offset))
+    found = cli("search", path, "--budget", 40, "--processes", 1, "--json", code=3).document
+    assert found["status"] == "incomplete"
+    assert any("queues at" in one for one in found["checked"]["losses"])
+    hidden = [row for row in found["targets"] if row["limit_ns"] and row["value_ns"] is None]
+    assert all(f"{row['quantity']} of {row['name']}" in found["reason"] for row in hidden)
+
+
 def test_an_interrupt_keeps_what_was_found(cli: Cli, small: Path) -> None:
     running = cli.start("search", small, "--budget", "100s", "--processes", 1, "--json")
     assert running.stderr is not None

@@ -27,7 +27,7 @@ from rt_sched.units import format_ms
 @dataclass(frozen=True, slots=True)
 class WorstCase:
     """What was found of a goal. `job`: its name in the run of the scenario. `broken`: the assumption of the bounds that
-    does not hold there, in words.
+    does not hold there, in words. `losses`: where messages are lost there, in words; chains are measured before that.
     """
 
     goal: Goal
@@ -35,6 +35,7 @@ class WorstCase:
     scenario: Scenario
     job: str
     broken: str | None
+    losses: tuple[str, ...]
 
     @property
     def over_bound(self) -> bool:
@@ -80,10 +81,14 @@ def _case(space: Space, load: ModeLoad, found: Found, *, simplify: bool) -> tupl
         raise RuntimeError(f"{goal.name}: {goal.quantity} of {seen.value_ns} ns, in its scenario {shown} ns")
     found = replace(found, value_ns=seen.value_ns, end_ns=seen.end_ns, candidate=candidate)
     scenario = replace(scenario, shown=Shown(goal.name, goal.quantity, seen.value_ns))
-    broken = first_broken([one for one in monitor(load, trace) if one.key not in TOLD_OTHERWISE])
+    monitors = monitor(load, trace)
+    broken = first_broken([one for one in monitors if one.key not in TOLD_OTHERWISE])
+    losses = tuple(
+        f"{one.key} at {one.first[0].who}" for one in monitors if one.key in TOLD_OTHERWISE and not one.holds
+    )
     words = None
     if broken is not None:
         first = broken.first[0]
         where = f"{first.who} #{first.number} at {format_ms(first.time_ns)} ms"
         words = f"assumption {broken.key} broke {broken.broken} times, first {where}"
-    return WorstCase(goal, found, scenario, job_name(trace, again.job), words), trace
+    return WorstCase(goal, found, scenario, job_name(trace, again.job), words, losses), trace

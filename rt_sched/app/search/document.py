@@ -36,6 +36,8 @@ def search_document(
     by_goal = {(case.goal.name, case.goal.quantity): case for case in cases.cases}
     bounds, limits = bounds_of(mode), _limits(system)
     status, reason = _status(cases, limits)
+    if status == "ok":
+        status, reason = _coverage(goals, cases, limits, told["runs"])
     return {
         "schema": SEARCH_SCHEMA,
         "status": status,
@@ -51,6 +53,7 @@ def search_document(
             "jobs": cases.jobs,
             "violations": list(cases.violations),
             "broken": sorted({case.broken for case in cases.cases if case.broken}),
+            "losses": _losses(cases),
         },
     }
 
@@ -114,6 +117,29 @@ def _status(cases: Examined, limits: Mapping[tuple[str, str], int | None]) -> tu
     if broken:
         return "assumption_violated", f"{broken[0].goal.name}: {broken[0].broken}"
     return "ok", "no run exceeded a bound, a deadline or a limit"
+
+
+def _losses(cases: Examined) -> list[str]:
+    return sorted({words for case in cases.cases for words in case.losses})
+
+
+def _coverage(
+    goals: tuple[Goal, ...], cases: Examined, limits: Mapping[tuple[str, str], int | None], runs: int
+) -> tuple[str, str]:
+    """The status of a search that found nothing wrong: whether it has looked at all that has a limit."""
+    if not runs:
+        return "incomplete", "no run was made"
+    shown = {(case.goal.name, case.goal.quantity) for case in cases.cases}
+    limited = [
+        f"{goal.quantity.replace('_', ' ')} of {goal.name}"
+        for goal in goals
+        if (goal.name, goal.quantity) not in shown and limits.get((goal.name, goal.quantity)) is not None
+    ]
+    lost = _losses(cases)
+    why = f"messages are lost ({', '.join(lost)}), and chains are measured before the first loss only" if lost else ""
+    if limited:
+        return "incomplete", f"no run shows the {', the '.join(limited)}{'; ' if why else ''}{why}"
+    return ("incomplete", why) if lost else ("ok", "no run exceeded a bound, a deadline or a limit")
 
 
 def _words(case: WorstCase, over_ns: int | None, what: str) -> str:

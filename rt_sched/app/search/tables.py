@@ -11,7 +11,7 @@ from rich.text import Text
 from rt_sched.app.plain_tables import plain_table, red_above
 from rt_sched.units import NS_PER_S, format_ms
 
-_STYLE = {"ok": "bold green", "assumption_violated": "bold yellow"}
+_STYLE = {"ok": "bold green", "assumption_violated": "bold yellow", "incomplete": "bold yellow"}
 
 
 def print_search(document: Mapping[str, Any], console: Console) -> None:
@@ -40,6 +40,8 @@ def print_search(document: Mapping[str, Any], console: Console) -> None:
     checked = document["checked"]
     if checked["broken"]:
         console.print(Text(f"broken assumptions: {'; '.join(checked['broken'])}", style="yellow"))
+    if checked["losses"]:
+        console.print(Text(f"messages lost: {', '.join(checked['losses'])}", style="yellow"))
     text = Text(document["status"], style=_STYLE.get(document["status"], "bold red"))
     text.append(f"  {document['reason']}", style="not bold default")
     stopped = ", ended early" if document["interrupted"] else ""

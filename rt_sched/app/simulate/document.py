@@ -174,7 +174,8 @@ def _chain(case: Case, judged: JudgedChain, row: ChainCounts, beginning: Beginni
 def _faults(case: Case, detections: Sequence[Detection]) -> list[dict[str, Any]]:
     """When each loss was noticed and answered, at the latest of all runs; None where it was not in some run.
 
-    Whether commands recover is told by replays, in which there are commands.
+    `is_watched`: whether anything looks for losses, as the plan has takeovers. Whether commands recover is told by
+    replays, in which there are commands.
     """
     rows = []
     for fault in case.faults:
@@ -187,6 +188,7 @@ def _faults(case: Case, detections: Sequence[Detection]) -> list[dict[str, Any]]
                 "fault": str(fault),
                 "time_ns": fault.time_ns,
                 "until_ns": fault.until_ns,
+                "is_watched": bool(case.plan.takeovers),
                 "detected_after_ns": _latest(noticed),
                 "switched_after_ns": _latest(switched),
                 "recovered_after_ns": None,

@@ -19,7 +19,7 @@ from rt_sched.app.simulate.beginning import Beginning, look_at_beginning
 from rt_sched.app.simulate.document import simulation_document
 from rt_sched.app.simulate.evidence import evidence_of
 from rt_sched.app.simulate.gantt import parse_window, usual_window
-from rt_sched.app.simulate.runs import Case, run_all
+from rt_sched.app.simulate.runs import LARGEST_SEED, Case, run_all
 from rt_sched.app.simulate.trace import DRAWN, FORMS, TracedRun, trace_form
 from rt_sched.config import load_system
 from rt_sched.errors import ConfigError, Problem
@@ -137,6 +137,11 @@ def _problems(request: SimulateRequest) -> list[Problem]:
     if request.run >= request.runs:
         most = request.runs - 1
         problems.append(Problem("--run", 0, 0, str(request.run), f"runs are numbered 0 to {most}; see --runs"))
+    if request.seed + request.runs > LARGEST_SEED + 1:
+        last = LARGEST_SEED - request.runs + 1
+        problems.append(
+            Problem("--seed", 0, 0, str(request.seed), f"at most {last} for so many runs, each has the next")
+        )
     return problems + _chart_problems(request)
 
 

@@ -25,6 +25,8 @@ from rt_sched.sim.sample_feeds import GivenSamples, NominalSamples, SampleFeed, 
 from rt_sched.sim.statistics import Counts, counted
 from rt_sched.units import NS_PER_S
 
+#: The last seed that a call can name.
+LARGEST_SEED = 2**63 - 1
 #: How often the progress is told, in seconds.
 _PAUSE_S = 0.2
 #: For how long after the last fault, or its end, what is lost or back is looked for.
@@ -48,7 +50,7 @@ class Case:
 
     def seed(self, run: int) -> int:
         """The seed of a run; draws depend on it and on nothing that came before."""
-        return (self.first_seed + run) % 2**64
+        return self.first_seed + run
 
     def detection(self, run: int) -> Detection:
         """When the losses of a run are noticed, and which takeovers of the plan answer them."""

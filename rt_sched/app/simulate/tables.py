@@ -14,6 +14,9 @@ from rt_sched.units import NS_PER_S, format_ms
 
 _STYLE = {"ok": "bold green", "incomplete": "bold yellow", "assumption_violated": "bold yellow"}
 
+#: Ends of jobs that have a column where there are any.
+_RARE_FATES = ("aborted", "lost", "skipped", "suppressed")
+
 
 def print_simulation(document: Mapping[str, Any], console: Console) -> None:
     """Chains, tasks and processing elements, then the verdict."""
@@ -46,7 +49,9 @@ def _fault(fault: Mapping[str, Any]) -> Text:
     """What the slowest run made of a loss; whether commands recover is told by replays."""
     text = Text(f"fault {fault['fault']} at {format_ms(fault['time_ns'])} ms: ")
     if fault["detected_after_ns"] is None:
-        return text.append("not noticed in every run", style="yellow")
+        watched = "not noticed in every run"
+        words = watched if fault["is_watched"] else "nobody looks for it, as the plan has no takeovers"
+        return text.append(words, style="yellow")
     text.append(f"noticed within {format_ms(fault['detected_after_ns'])} ms")
     if fault["switched_after_ns"] is None:
         return text.append(", and no takeover answers it in every run", style="yellow")
@@ -54,7 +59,8 @@ def _fault(fault: Mapping[str, Any]) -> Text:
 
 
 def _tasks(document: Mapping[str, Any]) -> Table:
-    columns = ("jobs", "misses", "drops", "p50", "p99", "max", "bound", "deadline")
+    rare = [fate for fate in _RARE_FATES if any(task[fate] for task in document["tasks"])]
+    columns = ("jobs", "misses", "drops", *rare, "p50", "p99", "max", "bound", "deadline")
     table = plain_table("Tasks (response in ms)", ("task", "runs on"), columns)
     for task in document["tasks"]:
         if not task["jobs"]:
@@ -65,7 +71,7 @@ def _tasks(document: Mapping[str, Any]) -> Table:
             Text(task["pe"]),
             str(task["jobs"]),
             Text(str(task["misses"]), style="red" if task["misses"] else ""),
-            Text(str(task["drops"]), style="yellow" if task["drops"] else ""),
+            *(Text(str(task[key]), style="yellow" if task[key] else "") for key in ("drops", *rare)),
             format_ms(task["response_p50_ns"]),
             format_ms(task["response_p99_ns"]),
             Text(format_ms(largest), style=red_above(largest, task["bound_ns"])),
