@@ -21,7 +21,7 @@ from rt_sched.faults.watching import Finding, sensor_findings
 from rt_sched.model import System
 from rt_sched.ports import RecordedMessage
 from rt_sched.runtime.paced.alerts import AlertKind
-from rt_sched.runtime.paced.executor import PacedOutcome
+from rt_sched.runtime.paced.order import PacedOutcome
 from rt_sched.runtime.paced.watch import Sign
 from rt_sched.trace.records import SampleStatus, SampleTable, Trace
 

@@ -12,7 +12,8 @@ from rt_sched.app.faults.paced_strikes import PacedStruck
 from rt_sched.app.faults.prepared import Drive, drive_of
 from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.app.inputs.shipped import resolve
-from rt_sched.app.paced.job import PacedRequest, run_paced
+from rt_sched.app.paced.job import run_paced
+from rt_sched.app.paced.request import PacedRequest
 from rt_sched.app.replay.job import Progress, ReplayResult
 from rt_sched.faults.outcomes import Outcome, Verdict, outcomes
 from rt_sched.faults.script_file import load_script

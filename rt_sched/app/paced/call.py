@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from rt_sched.app.paced.job import PacedRequest
+from rt_sched.app.paced.request import PacedRequest
 from rt_sched.errors import ConfigError, Problem
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.units import ceil_int, parse_time

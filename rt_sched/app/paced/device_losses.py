@@ -12,7 +12,8 @@ from rt_sched.model import Fault, FaultKind, Plan, System, Takeover
 from rt_sched.runtime import signs_of_life
 from rt_sched.runtime.detection import NOTHING_LOST, Decision, Detection
 from rt_sched.runtime.paced.answers import DeviceFailover
-from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedRun
+from rt_sched.runtime.paced.executor import PacedRun
+from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome
 from rt_sched.runtime.paced.strike import Strike
 from rt_sched.runtime.paced.watch import Sign
 

@@ -15,7 +15,7 @@ from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier, TierReport
 from rt_sched.runtime.paced.alerts import AlertKind
-from rt_sched.runtime.paced.executor import PacedOrder, PacedOutcome, PacedWorker
+from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome, PacedWorker
 from rt_sched.runtime.paced.process import ends_jobs
 from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import spread_of

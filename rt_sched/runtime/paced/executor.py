@@ -7,128 +7,48 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
-from typing import cast
 
 import numpy as np
 
 from rt_sched.errors import DeploymentError, RtSchedError
-from rt_sched.model import Plan, System
-from rt_sched.ports import Port, Stage
 from rt_sched.runtime.host.affinity import allowed_cores, pin
 from rt_sched.runtime.host.child import fork, name_process
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset
 from rt_sched.runtime.host.cpuset_groups import processes
 from rt_sched.runtime.host.huge_pages import collapse_memory
-from rt_sched.runtime.host.observed import ObservedProcess, observe
+from rt_sched.runtime.host.observed import observe
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.supply import deadline_share
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.keys import authenticator_of
-from rt_sched.runtime.paced.actuator import ActuatorOrder, ActuatorSide, Publish
-from rt_sched.runtime.paced.alerts import Alert, Alerts
-from rt_sched.runtime.paced.answers import DeviceFailover
-from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
-from rt_sched.runtime.paced.clock import PacedClock, Pause
-from rt_sched.runtime.paced.edges import channel_name, channels_of, inlets_of, outlets_of
-from rt_sched.runtime.paced.failover import Notice
+from rt_sched.runtime.paced.actuator import ActuatorSide
+from rt_sched.runtime.paced.alerts import Alerts
+from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.deployment import host_cores
 from rt_sched.runtime.paced.feeder import Playback, publish_on_time
 from rt_sched.runtime.paced.guard import DeviceGuard
-from rt_sched.runtime.paced.inbox import Inbox
-from rt_sched.runtime.paced.injector import Blow, Injector, Landed
+from rt_sched.runtime.paced.injector import Injector
 from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.lane import Lane
-from rt_sched.runtime.paced.line import ReadyLine, line_channels
-from rt_sched.runtime.paced.marks import Marks
+from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome, PacedWorker
 from rt_sched.runtime.paced.oversight import Oversight, Watched
-from rt_sched.runtime.paced.ownership import NOMINAL, Epoch, Ownership, Tenure
-from rt_sched.runtime.paced.process import Employment, ends_jobs
+from rt_sched.runtime.paced.ownership import Ownership
+from rt_sched.runtime.paced.posts import Posts
 from rt_sched.runtime.paced.publisher import publisher_of
-from rt_sched.runtime.paced.ranking import Ranking
 from rt_sched.runtime.paced.refusal import refuse
-from rt_sched.runtime.paced.rehearsal import Rehearsal
 from rt_sched.runtime.paced.reservations import as_scheduling, check_room, task_reservations
-from rt_sched.runtime.paced.roster import Roster, State, WorkerLoss
+from rt_sched.runtime.paced.roster import State
 from rt_sched.runtime.paced.shared import shared_array
-from rt_sched.runtime.paced.spool import Spool
 from rt_sched.runtime.paced.standing import Standing, standings
-from rt_sched.runtime.paced.strike import Strike, Striker, Struck
+from rt_sched.runtime.paced.strike import Striker
 from rt_sched.runtime.paced.supervisor import Charge, Supervisor
-from rt_sched.runtime.paced.tier import FEEDER_PRIORITY, HIGHEST_TASK_PRIORITY, Seat, seats
-from rt_sched.runtime.paced.turns import Turns
-from rt_sched.runtime.paced.worker import Post
-from rt_sched.trace.records import SampleTable
-from rt_sched.trace.setup import Setup, TaskRow
-from rt_sched.transport import Channel, Segment
+from rt_sched.runtime.paced.tier import FEEDER_PRIORITY
 
 
 class StageDefect(RtSchedError):
     """Stage code failed in a worker."""
 
     is_defect = True
-
-
-@dataclass(frozen=True, slots=True)
-class PacedOrder:
-    """What is to run. `setup`: the plan by rows. `samples`: with the instants at which they are due.
-
-    `make_stage`: a started stage for a task, by its index; called in the worker. `decode`: carried out by the process
-    that decodes: given the playback it fills the line. `output_ports`: of each task, by its stage. `alive_ns`: by task,
-    the longest time between two ends of its jobs in health. `blows`: that strike the run while it goes on.
-    `failover`: what follows on lost devices; None: nobody watches them, and the run ends with one. `strikes`: at
-    devices, given the run itself once it knows its processes.
-    """
-
-    system: System
-    plan: Plan
-    setup: Setup
-    tier: Tier
-    rate: Fraction
-    samples: SampleTable
-    horizon_ns: int
-    rehearsal: Rehearsal
-    make_stage: Callable[[int], Stage]
-    decode: Callable[[Playback], None]
-    output_ports: Sequence[tuple[str, ...]]
-    alive_ns: Sequence[int | None]
-    actuator: ActuatorOrder | None = None
-    blows: Sequence[Blow] = ()
-    failover: DeviceFailover | None = None
-    strikes: Callable[[PacedRun], Sequence[Strike]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PacedWorker:
-    """Who served a task, as the kernel reported it while it did; None where it had ended before anybody could look."""
-
-    task: str
-    seat: Seat
-    core: int
-    pid: int
-    observed: ObservedProcess | None
-
-
-@dataclass(frozen=True, slots=True)
-class PacedOutcome:
-    """`journals`, `spools`: by task. `published_ns`: by sample, -1 for never. `landed`: of each blow.
-
-    `notices`: of lost devices, and `epochs`, what followed on each. `struck`: what became of every strike.
-    """
-
-    journals: list[np.ndarray]
-    spools: list[Spool]
-    published_ns: np.ndarray
-    workers: tuple[PacedWorker, ...]
-    losses: tuple[WorkerLoss, ...]
-    pauses: tuple[Pause, ...]
-    alerts: tuple[Alert, ...] = ()
-    landed: tuple[Landed, ...] = ()
-    actuator: ActuatorSide | None = None
-    notices: tuple[Notice, ...] = ()
-    epochs: tuple[Epoch, ...] = ()
-    struck: tuple[Struck, ...] = ()
 
 
 #: How long stages may take to start, before the run is given up.
@@ -148,43 +68,25 @@ class PacedRun:
     def __init__(self, order: PacedOrder) -> None:
         refuse(order.setup)
         self._order = order
-        self._authenticator = authenticator_of(order.system)
         self._cores = host_cores(order.system, order.plan)
-        self._publisher = publisher_of(order.system, order.plan, order.rehearsal.bytes_of)
-        self._standbys = order.failover.standbys if order.failover is not None else ()
-        self._rows: list[TaskRow] = [*order.setup.tasks, *(one.row for one in self._standbys)]
-        self._seats = seats(order.setup, order.tier, self._reserved(), self._rows[len(order.setup.tasks) :])
         self._cpusets: dict[int, ExclusiveCpuset] = {}  # one for each core: SCHED_DEADLINE has no pinning inside
+        self._publisher = publisher_of(order.system, order.plan, order.rehearsal.bytes_of)
         self.clock = PacedClock(order.rate)
-        self._roster = Roster(len(order.setup.tasks), len(self._standbys))
-        self._kept = order.failover.kept if order.failover is not None else frozenset()
-        channels = channels_of(order.system, order.setup, order.rehearsal.bytes_of, self._kept)
-        self._channels: dict[str, Channel] = {channel.name: channel for channel in channels}
-        sensors = [sensor.name for sensor in order.system.sensors]
-        ahead = line_channels(
-            order.system, {name: self._channels[name].message_bytes for name in sensors if name in self._channels}
-        )
-        self._segment = Segment.create([*channels, *ahead])
-        self._port = cast(Port, self._segment)  # its loans are of its own kind, which the protocol cannot say
-        self._journals = [self._journal(index) for index in range(len(order.setup.tasks))]
-        self._spools = [Spool() for _ in order.setup.tasks]
-        self._turns = self._make_turns()
-        self._guard = None
-        self._ownership = Ownership(len(order.setup.tasks))
+        self._posts = Posts(order, self._cores, self._reserved(), self.clock, self._go_to)
+        self._roster = self._posts.roster
+        real_time = order.tier is not Tier.USER
+        self._guard, self._ownership = None, Ownership(len(order.setup.tasks))
         if order.failover is not None:
-            real_time = order.tier is not Tier.USER
             self._guard = DeviceGuard(order.failover, self._roster, self.clock, real_time=real_time)
             self._ownership = self._guard.ownership
-        strikes = () if order.strikes is None else order.strikes(self)
-        self._striker = Striker(strikes, self.clock, real_time=order.tier is not Tier.USER) if strikes else None
         self._published_ns = shared_array(np.int64, len(order.samples))
         self._published_ns[:] = -1
-        lines = iter([ReadyLine(self._port, channel, self.clock) for channel in ahead])
-        by_sensor = tuple(next(lines) if name in self._channels else None for name in sensors)
-        self._playback = Playback(order.samples, by_sensor, self._published_ns, self.clock)
-        self._alerts, self._marks = Alerts(len(order.setup.tasks)), Marks(len(order.setup.tasks))
+        self._playback = Playback(order.samples, self._posts.lines, self._published_ns, self.clock)
+        self._alerts = Alerts(len(order.setup.tasks))
         self._actuator = self._make_actuator()
         self._injector = self._make_injector()
+        strikes = () if order.strikes is None else order.strikes(self)
+        self._striker = Striker(strikes, self.clock, real_time=real_time) if strikes else None
 
     def run(self, progress: Callable[[int], None]) -> PacedOutcome:
         """Everything from the first fork to the last exit. Raises what a stage could not do at its start."""
@@ -202,8 +104,8 @@ class PacedRun:
             workers = self._let_run(pids, progress)
             self._end(pids)
         return PacedOutcome(
-            [journal.read() for journal in self._journals],
-            self._spools,
+            [journal.read() for journal in self._posts.journals],
+            self._posts.spools,
             self._published_ns.copy(),
             workers,
             tuple(self._roster.losses()),
@@ -222,11 +124,7 @@ class PacedRun:
 
     def journals_of(self, device: str) -> tuple[Journal, ...]:
         """The journals of the tasks that are on a device nominally."""
-        return tuple(
-            self._journals[index]
-            for index, row in enumerate(self._order.setup.tasks)
-            if self._order.plan.processors[row.processor].device == device
-        )
+        return self._posts.journals_of(device)
 
     @property
     def order(self) -> PacedOrder:
@@ -235,7 +133,7 @@ class PacedRun:
 
     def standings(self, now_ns: int) -> tuple[Standing, ...]:
         """How every task stands at this run time; while the run goes on."""
-        return standings([task.name for task in self._order.system.tasks], self._journals, now_ns)
+        return standings([task.name for task in self._order.system.tasks], self._posts.journals, now_ns)
 
     @contextmanager
     def _forked(self) -> Iterator[dict[int, str]]:
@@ -243,7 +141,8 @@ class PacedRun:
         pids: dict[int, str] = {}
         real_time = self._order.tier is not Tier.USER
         try:
-            for device, charges in self._charges().items():
+            devices = () if self._guard is None else self._guard.heartbeats.devices
+            for device, charges in self._posts.charges(self._ownership, self._actuator, devices).items():
                 cores = sorted({charge.employment.core for charge in charges})
                 if allowed_cores() - self._cpusets.keys():  # elsewhere than the reservations, where that is possible
                     cores = sorted(set(cores) - self._cpusets.keys())
@@ -305,7 +204,7 @@ class PacedRun:
         name_process("rt-publish")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         writers = [
-            self._port.writer(sensor.name) if sensor.name in self._channels else None
+            self._posts.port.writer(sensor.name) if sensor.name in self._posts.sensors_read else None
             for sensor in self._order.system.sensors
         ]
         for line in self._playback.lines:
@@ -332,7 +231,10 @@ class PacedRun:
         ):
             self._raise_failures(pids)
             if time.monotonic() > until:
-                tasks = [*self._order.system.tasks, *(self._order.system.tasks[one.task] for one in self._standbys)]
+                tasks = [
+                    *self._order.system.tasks,
+                    *(self._order.system.tasks[one.task] for one in self._posts.standbys),
+                ]
                 found = zip(tasks, [*states, *standby_states], strict=True)
                 late = [task.name for task, state in found if state != wanted]
                 raise DeploymentError(f"not ready within {_START_LIMIT_S:g} s: {', '.join(late) or 'the recording'}")
@@ -360,7 +262,7 @@ class PacedRun:
                 seen = observe(pid)
             except ProcessLookupError:
                 seen = None
-            found.append(PacedWorker(task.name, self._seats[index], self._core_of(index), pid, seen))
+            found.append(PacedWorker(task.name, self._posts.seats[index], self._posts.core_of(index), pid, seen))
         return tuple(found)
 
     def _raise_failures(self, pids: dict[int, str]) -> None:
@@ -385,9 +287,7 @@ class PacedRun:
 
     def _end(self, pids: dict[int, str]) -> None:
         self.clock.end()
-        for row in self._order.setup.tasks:
-            if not row.timed:  # whoever waits for a message looks then whether the run has ended
-                self._segment.bell(row.name).ring()
+        self._posts.ring_all()
         until = time.monotonic() + _END_LIMIT_S
         for pid in list(pids):
             while time.monotonic() < until:
@@ -396,92 +296,6 @@ class PacedRun:
                     del pids[pid]
                     break
                 time.sleep(0.01)
-
-    def _charges(self) -> dict[str, list[Charge]]:
-        """The tasks of each device, then those that stand by there."""
-        tasks = range(len(self._order.setup.tasks))
-        places = [(index, NOMINAL) for index in tasks] + [(one.task, n) for n, one in enumerate(self._standbys)]
-        found: dict[str, list[Charge]] = {}
-        if self._guard is not None:  # also of a device on which nothing runs
-            found = {device: [] for device in self._guard.heartbeats.devices}
-        for place, (index, owner) in enumerate(places):
-            row = self._rows[place]
-            charge = Charge(
-                self._employment(place, index, owner),
-                self._journals[index],
-                self._turns[place],
-                keeps_spare=ends_jobs(row) and owner == NOMINAL,
-            )
-            device = self._order.plan.processors[row.processor].device
-            found.setdefault(device, []).append(charge)
-        return found
-
-    def _employment(self, place: int, index: int, owner: int) -> Employment:
-        """What a process at a place needs: those of the tasks come first, then those of standbys."""
-        edges = self._order.setup.edges
-        tenure = Tenure(self._ownership, index, owner, tuple(edge.target for edge in edges if edge.task == index))
-        return Employment(
-            index=index,
-            task=self._order.system.tasks[index],
-            row=self._rows[place],
-            edges=tuple(edge for edge in edges if edge.target == index),
-            turns=self._turns[place],
-            seat=self._seats[place],
-            core=self._core_of(place),
-            go_to_core=lambda: self._go_to(self._core_of(place)),
-            make_stage=lambda: self._order.make_stage(index),
-            example=self._order.rehearsal.example(self._order.system.tasks[index].name),
-            open_post=lambda stateful: self._open_post(place, tenure, stateful),
-            prepare_post=lambda: self._prepare_post(index),
-            clock=self.clock,
-            roster=self._roster,
-            marks=self._marks,
-            journal=self._journals[index],
-            tenure=tenure,
-        )
-
-    def _prepare_post(self, index: int) -> None:
-        """In a process that may have to open the post in a hurry: what takes long of that."""
-        task = self._order.system.tasks[index]
-        for given in task.inputs:
-            self._segment.prepare(channel_name(given.source, given.port), writable=False)
-        for port in self._order.output_ports[index]:
-            if channel_name(task.name, port) in self._channels:
-                self._segment.prepare(channel_name(task.name, port), writable=True)
-
-    def _open_post(self, place: int, tenure: Tenure, stateful: bool) -> Post:
-        """In the worker: claims its ends of the edges."""
-        order, index = self._order, tenure.task
-        task, row = order.system.tasks[index], self._rows[place]
-        edges = tuple(edge for edge in order.setup.edges if edge.target == index)
-        inlets = inlets_of(self._port, order.system, order.setup, index, copy=stateful, kept=self._kept)
-        inbox = Inbox(edges, inlets, row.tolerance_ns)
-        outlets = outlets_of(self._port, task.name, self._channels, order.output_ports[index])
-        publish: Publish = outlets.publish
-        if self._actuator is not None and self._actuator.task == task.name:
-            publish = self._actuator.published_too(publish)
-        journal = self._journals[index]
-        if row.timed:
-            arrivals: TimedArrivals | MessageArrivals = TimedArrivals(
-                row, self.clock, journal, order.horizon_ns, os.getpid(), tenure
-            )
-        else:
-            bell = self._segment.bell(task.name)
-            arrivals = MessageArrivals(row, inbox, bell, self.clock, journal, os.getpid())
-        return Post(
-            task=task,
-            row=row,
-            edges=edges,
-            clock=self.clock,
-            arrivals=arrivals,
-            inbox=inbox,
-            journal=journal,
-            turns=self._turns[place],
-            publish=publish,
-            keep=self._spools[index].keep,
-            tenure=tenure,
-            authenticator=self._authenticator,
-        )
 
     def _oversight(self, charges: Sequence[Charge]) -> Oversight:
         watched = {
@@ -505,14 +319,21 @@ class PacedRun:
         if order is None:
             return None
         seen_bytes = self._order.rehearsal.bytes_of.get((order.task, order.port), 0)
-        return ActuatorSide(order, seen_bytes, self.clock, self._order.horizon_ns, self._authenticator)
+        authenticator = authenticator_of(self._order.system)
+        return ActuatorSide(order, seen_bytes, self.clock, self._order.horizon_ns, authenticator)
 
     def _make_injector(self) -> Injector | None:
         blows = self._order.blows
         if not blows:
             return None
         return Injector(
-            blows, self.clock, self._roster, self._marks, self._journals, self._published_ns, self.processes_of
+            blows,
+            self.clock,
+            self._roster,
+            self._posts.marks,
+            self._posts.journals,
+            self._published_ns,
+            self.processes_of,
         )
 
     def _go_to(self, core: int) -> None:
@@ -520,52 +341,6 @@ class PacedRun:
         if core in self._cpusets:
             self._cpusets[core].admit(os.getpid())
         pin([core])
-
-    def _journal(self, index: int) -> Journal:
-        """With room for twice the jobs that the plan expects."""
-        order = self._order
-        slots = sum(edge.target == index for edge in order.setup.edges)
-        apart_ns = max(1, order.system.tasks[index].separation_ns)
-        return Journal(slots, 2 * (order.horizon_ns // apart_ns) + 256)
-
-    def _make_turns(self) -> list[Turns]:
-        setup = self._order.setup
-        members = [[i for i, row in enumerate(self._rows) if row.processor == p] for p in range(len(setup.processors))]
-        lanes = [Lane(len(mine)) if any(self._seats[index].lane for index in mine) else None for mine in members]
-        rankings = [
-            Ranking(len(mine), HIGHEST_TASK_PRIORITY) if any(self._seats[index].ranked for index in mine) else None
-            for mine in members
-        ]
-        return [
-            Turns(
-                policy=setup.processors[task.processor].policy,
-                level=task.level,
-                place=members[task.processor].index(index),
-                lane=lanes[task.processor],
-                ranking=rankings[task.processor],
-            )
-            for index, task in enumerate(self._rows)
-        ]
-
-    def _core_of(self, place: int) -> int:
-        return self._cores[self._rows[place].processor]
-
-
-def host_cores(system: System, plan: Plan) -> list[int]:
-    """The host core of each processor of the plan. Raises DeploymentError where the file deploys it nowhere."""
-    deployed = {one.pe: one.cores for one in system.deployments}
-    lacking = sorted({f"{p.device}.{p.pe}" for p in plan.processors if (p.device, p.pe) not in deployed})
-    if lacking:
-        raise DeploymentError(
-            f"system {system.name} does not say which host cores stand for {', '.join(lacking)}; "
-            f"add them to its section deploy, such as deploy: {{{lacking[0]}: [0]}}"
-        )
-    cores = [deployed[p.device, p.pe][p.core] for p in plan.processors]
-    strange = sorted(set(cores) - allowed_cores())
-    if strange:
-        there = ", ".join(map(str, sorted(allowed_cores())))
-        raise DeploymentError(f"this host has no core {', '.join(map(str, strange))} for this process; it has {there}")
-    return cores
 
 
 def _supervisor(device: str) -> str:

@@ -1,0 +1,169 @@
+"""A paced run up to its start: everything read, planned, checked and rehearsed, and nothing forked yet."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rt_sched import kernels
+from rt_sched.app.inputs.log_inputs import horizon_of, map_topics, pixels_needed
+from rt_sched.app.inputs.plan_files import plan_for
+from rt_sched.app.inputs.shipped import resolve
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.inputs.systems import stage_context, system_for
+from rt_sched.app.paced.actuator import actuator_order
+from rt_sched.app.paced.device_losses import device_faults, has_answers, strikes
+from rt_sched.app.paced.request import PacedFaults, PacedRequest
+from rt_sched.app.paced.tiers import (
+    check_plan_of_tier,
+    check_tier_of_failover,
+    chosen_tier,
+    policy_of_tier,
+    system_of_tier,
+)
+from rt_sched.app.replay.job import Progress
+from rt_sched.faults.supervision import alive_timeout_ns
+from rt_sched.kernels import ring
+from rt_sched.lowering import lower
+from rt_sched.lowering.machine_input import MachineInput
+from rt_sched.lowering.merging import with_merged
+from rt_sched.model import Fault, System
+from rt_sched.ports import Recording, Stage
+from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.host.tiers import TierReport
+from rt_sched.runtime.keys import authenticator_of
+from rt_sched.runtime.paced.answers import device_failover
+from rt_sched.runtime.paced.deployment import host_cores
+from rt_sched.runtime.paced.feeder import Playback, decode_ahead
+from rt_sched.runtime.paced.order import PacedOrder
+from rt_sched.runtime.paced.refusal import refuse
+from rt_sched.runtime.paced.rehearsal import Rehearsal, rehearse
+from rt_sched.runtime.timeline import Timeline, build_timeline
+from sensors.decode_ahead import decoded_with_pixels
+from sensors.mapping import TopicMapping
+from sensors.recording import open_recording
+
+#: How much of the recording is rehearsed, from the first arrival on.
+_REHEARSED_NS = 450_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """`order`: what is to run. `given`: its schedule as planned. `tiers`: what was found of each.
+
+    `recording`, `timeline`: with the faults of a script. `lost`: devices that are to be lost. `plan_note`: about the
+    plan file, None where there is nothing to say.
+    """
+
+    order: PacedOrder
+    given: MachineInput
+    tiers: tuple[TierReport, ...]
+    recording: Recording
+    mapping: TopicMapping
+    timeline: Timeline
+    system_path: Path | None
+    lost: tuple[Fault, ...]
+    plan_note: str | None
+
+
+def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults: PacedFaults | None) -> Prepared:
+    """Everything before the first process starts; what has to be closed is left to `stack`."""
+    log = resolve(request.log)
+    progress.step("trying the tiers of this host")
+    tier, tiers = chosen_tier(request.tier)
+    progress.step("reading the recording")
+    recording = open_recording(log, salvage=request.salvage)
+    stack.callback(recording.close)
+    catalogue = ImportedStages()
+    declared, system_path = system_for(request.system, recording, catalogue)
+    system = system_of_tier(declared, tier)
+    mapping = map_topics(system, recording)
+    policy = request.policy if request.plan else policy_of_tier(tier, request.policy)
+    plan, plan_note = plan_for(system, request.plan, policy)
+    system = with_merged(system, plan.merged)
+    check_plan_of_tier(tier, plan)
+    timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
+    usual = recording, timeline
+    if faults is not None:
+        recording, timeline = faults.recording(recording), faults.timeline
+    horizon_ns = min(horizon_of(system, timeline), request.duration_ns or horizon_of(system, timeline))
+    given = lower(system, plan, timeline.samples, horizon_ns=horizon_ns)
+    lost = device_faults(request.faults, system, horizon_ns)
+    failover = None
+    if lost or has_answers(plan) or (faults is not None and faults.loses_devices):
+        failover = device_failover(system, plan, timeline.samples, horizon_ns)
+        check_tier_of_failover(tier)
+    host_cores(system, plan)
+    refuse(given.setup)
+    authenticator = authenticator_of(system)
+    progress.step("loading the scheduling kernel")
+    kernels.warm_up()
+    ring.warm_up()
+    progress.step("rehearsing the stages")
+    rehearsal, output_ports = _rehearsed(system, plan, catalogue, *usual, mapping, horizon_ns)
+
+    def make_stage(index: int) -> Stage:
+        stage = catalogue.create(system.tasks[index])
+        stage.start(stage_context(system, system.tasks[index], authenticator=authenticator))
+        return stage if faults is None else faults.stage(index, stage, request.rate)
+
+    def decode(playback: Playback) -> None:
+        opened = open_recording(log, salvage=request.salvage)
+        again = opened if faults is None else faults.recording(opened)
+        needs = pixels_needed(system, [catalogue.create(task) for task in system.tasks], mapping)
+        feed = SampleFeed(again, list(mapping.sensor_to_topic.values()), timeline)
+        decode_ahead(
+            playback, feed, lambda message: decoded_with_pixels(again.decode(message), needs.get(message.topic, ()))
+        )
+
+    order = PacedOrder(
+        system=system,
+        plan=plan,
+        setup=given.setup,
+        tier=tier,
+        rate=request.rate,
+        samples=timeline.samples,
+        horizon_ns=horizon_ns,
+        rehearsal=rehearsal,
+        make_stage=make_stage,
+        decode=decode,
+        output_ports=output_ports,
+        alive_ns=[alive_timeout_ns(system, task) for task in system.tasks],
+        actuator=actuator_order(system, catalogue),
+        blows=() if faults is None else faults.blows(),
+        failover=failover,
+        strikes=strikes(lost, stop=request.stops, inside=request.inside),
+    )
+    return Prepared(order, given, tuple(tiers), recording, mapping, timeline, system_path, tuple(lost), plan_note)
+
+
+def _rehearsed(
+    system: System,
+    plan: Any,
+    catalogue: ImportedStages,
+    recording: Recording,
+    timeline: Timeline,
+    mapping: TopicMapping,
+    horizon_ns: int,
+) -> tuple[Rehearsal, list[tuple[str, ...]]]:
+    """The first moments in lockstep, in this process; and the output ports of each task's stage."""
+    until_ns = min(horizon_ns, int(timeline.samples.arrival_ns.min(initial=0)) + _REHEARSED_NS)
+    with ExitStack() as stack:
+        stages = []
+        for task in system.tasks:
+            stage = catalogue.create(task)
+            stage.start(stage_context(system, task, authenticator=authenticator_of(system)))
+            stack.callback(stage.stop)
+            stages.append(stage)
+        needs = pixels_needed(system, stages, mapping)
+        found = rehearse(
+            system,
+            stages,
+            lower(system, plan, timeline.samples, horizon_ns=until_ns),
+            timeline.samples,
+            SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline),
+            lambda message: decoded_with_pixels(recording.decode(message), needs.get(message.topic, ())),
+        )
+        return found, [tuple(stage.outputs) for stage in stages]

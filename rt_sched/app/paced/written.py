@@ -1,0 +1,153 @@
+"""A paced run that is over: its trace, its bounds, its verdict, and the folder that keeps them."""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rt_sched.app.inputs.log_inputs import sensor_poses
+from rt_sched.app.paced.device_losses import detection_of, losses_of
+from rt_sched.app.paced.document import paced_document
+from rt_sched.app.paced.host_supply import host_monitors, host_share
+from rt_sched.app.paced.prepared import Prepared
+from rt_sched.app.paced.request import PacedFaults, PacedRequest
+from rt_sched.app.replay.watch import ReplayWatch
+from rt_sched.app.runs.bounds import run_bounds, without_bounds
+from rt_sched.app.runs.documents import published_messages, write_documents
+from rt_sched.app.runs.judged_chains import judged_chains
+from rt_sched.app.runs.manifest import make_manifest, run_inputs
+from rt_sched.app.runs.summary import make_summary
+from rt_sched.app.runs.takeover_runs import takeover_runs
+from rt_sched.faults.outcomes import Decisions
+from rt_sched.lowering import lower
+from rt_sched.lowering.routes import as_placed
+from rt_sched.model import System
+from rt_sched.ports import JobContext
+from rt_sched.record.mcap_writer import OutputRecorder
+from rt_sched.runtime.host.supply import supply_loss
+from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.gather import Course, trace_of
+from rt_sched.runtime.paced.order import PacedOutcome
+from rt_sched.runtime.paced.publisher import publisher_of
+from rt_sched.runtime.stage_graph import FinishedJob, NoData, samples_read
+from rt_sched.sim.simulation import Simulation
+from rt_sched.trace.records import JobStatus, Trace, schedule_sha256
+
+#: Nobody checks a paced trace against the rules of the modelled schedule: this host's kernel made it.
+_NOT_CHECKED: dict[str, Any] = {"checked": [], "violations": [], "violation_counts": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`summary`, `manifest`: as they stand in the folder. `decisions`: of the arbiter, with their times."""
+
+    summary: dict[str, Any]
+    manifest: dict[str, Any]
+    decisions: Decisions
+
+
+def write_up(
+    request: PacedRequest, prepared: Prepared, outcome: PacedOutcome, folder: Path, faults: PacedFaults | None
+) -> Written:
+    """Looks at everything that happened, and writes it into `folder`."""
+    order, given, lost = prepared.order, prepared.given, prepared.lost
+    system, plan, tier, failover = order.system, order.plan, order.tier, order.failover
+    recording, mapping, timeline, horizon_ns = prepared.recording, prepared.mapping, prepared.timeline, order.horizon_ns
+    with ExitStack() as stack:
+        edge_names = Simulation(given, rows=1).trace().edges
+        lost, detection = losses_of(lost, outcome), detection_of(failover, outcome)
+        changes = detection.plan_changes
+        as_it_went = lower(system, plan, timeline.samples, horizon_ns=horizon_ns, faults=lost, plan_changes=changes)
+        trace = trace_of(
+            Course(
+                as_it_went.setup,
+                edge_names,
+                outcome.journals,
+                timeline.samples,
+                outcome.published_ns,
+                horizon_ns,
+                request.rate,
+            )
+        )
+        watch = ReplayWatch(system, trace.samples)
+        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=max(timeline.origin_ns, 0)))
+        if poses := sensor_poses(system, recording, mapping):
+            recorder.add_static_transforms("vehicle", poses)
+        _see_all(system, trace, outcome, watch, recorder)
+        if faults is not None:
+            faults.ended(trace, outcome, watch.decisions)
+        recorded = mapping.sensor_to_topic.keys()
+        chains = judged_chains(system, plan, trace, lost, recorded, watch.refused_rows, changes)
+        share = host_share(system, plan, tier, publisher_of(system, plan, order.rehearsal.bytes_of), supply_loss())
+        beside = dataclasses.replace(trace, task_names=tuple(task.name for task in share.system.tasks))
+        why_none = "the user tier has no bounds" if tier is Tier.USER else share.why_no_bounds
+        takeovers = takeover_runs(share.system, share.plan, beside, detection, lost, recorded, watch.refused_rows)
+        if why_none is not None:
+            takeovers = tuple(dataclasses.replace(one, analysed=False, reason=why_none) for one in takeovers)
+        bounds = run_bounds(
+            share.system,
+            share.plan,
+            beside,
+            chains,
+            watch.refused_rows,
+            takeovers,
+            methods=share.methods,
+            further=host_monitors(share, tier, beside),
+        )
+        if why_none is not None:
+            bounds = without_bounds(bounds, why_none)
+        summary = make_summary(
+            system=as_placed(system, plan),
+            plan=plan,
+            trace=trace,
+            chains=chains,
+            recording=recording,
+            recording_name=request.log,
+            mapping=mapping,
+            timeline=timeline,
+            faults=lost,
+            watch=watch,
+            trace_check=_NOT_CHECKED,
+            bounds=bounds,
+            detection=detection,
+            takeovers=takeovers,
+        )
+        summary |= paced_document(order, outcome, trace, prepared.tiers, share, summary)
+        if prepared.plan_note is not None:
+            summary["notes"] = [*summary["notes"], prepared.plan_note]
+        manifest = make_manifest(
+            inputs=run_inputs(request.log, recording.path, request.system, prepared.system_path, request.plan),
+            command=request.command,
+            options={"seed": 0, "policy": plan.policy, "clock": "paced", "tier": tier.value, "rate": str(request.rate)},
+            schedule_sha256=schedule_sha256(trace),
+            outputs_sha256=watch.outputs_sha256,
+        )
+        recorder.close()
+        write_documents(folder, system, trace, chains, lost, summary, manifest, watch)
+    return Written(summary, manifest, watch.decisions)
+
+
+def _see_all(system: System, trace: Trace, outcome: PacedOutcome, watch: ReplayWatch, recorder: OutputRecorder) -> None:
+    """Hands everything that jobs published to those who keep it, in the order in which the jobs ended."""
+    jobs = trace.jobs
+    kept = {(task, number): result for task, spool in enumerate(outcome.spools) for number, result in spool.read()}
+    completed = np.flatnonzero(jobs.status == JobStatus.COMPLETED)
+    for row in completed[np.lexsort((completed, jobs.finish_ns[completed]))].tolist():
+        task, number = int(jobs.task[row]), int(jobs.number[row])
+        result = kept.get((task, number), NoData("stage", "what it published was lost with its process"))
+        context = JobContext(
+            task=system.tasks[task].name,
+            number=number,
+            arrival_ns=int(jobs.arrival_ns[row]),
+            start_ns=int(jobs.start_ns[row]),
+            finish_ns=int(jobs.finish_ns[row]),
+            deadline_ns=int(jobs.deadline_ns[row]),
+        )
+        watch.see_job(FinishedJob(row, task, context, result), samples_read(jobs.inputs[row]))
+        for port, message in published_messages(result):
+            recorder.add(context.finish_ns, context.task, str(port), message)

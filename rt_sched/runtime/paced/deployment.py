@@ -1,0 +1,24 @@
+"""Which core of this host stands for which processor of a plan."""
+
+from __future__ import annotations
+
+from rt_sched.errors import DeploymentError
+from rt_sched.model import Plan, System
+from rt_sched.runtime.host.affinity import allowed_cores
+
+
+def host_cores(system: System, plan: Plan) -> list[int]:
+    """The host core of each processor of the plan. Raises DeploymentError where the file deploys it nowhere."""
+    deployed = {one.pe: one.cores for one in system.deployments}
+    lacking = sorted({f"{p.device}.{p.pe}" for p in plan.processors if (p.device, p.pe) not in deployed})
+    if lacking:
+        raise DeploymentError(
+            f"system {system.name} does not say which host cores stand for {', '.join(lacking)}; "
+            f"add them to its section deploy, such as deploy: {{{lacking[0]}: [0]}}"
+        )
+    cores = [deployed[p.device, p.pe][p.core] for p in plan.processors]
+    strange = sorted(set(cores) - allowed_cores())
+    if strange:
+        there = ", ".join(map(str, sorted(allowed_cores())))
+        raise DeploymentError(f"this host has no core {', '.join(map(str, strange))} for this process; it has {there}")
+    return cores

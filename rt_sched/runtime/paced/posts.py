@@ -1,0 +1,205 @@
+"""The posts of a paced run: what the processes of its tasks work with, and how one of them takes a post."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from rt_sched.ports import Port
+from rt_sched.runtime.host.scheduling import Scheduling
+from rt_sched.runtime.keys import authenticator_of
+from rt_sched.runtime.paced.actuator import ActuatorSide, Publish
+from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
+from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.edges import channel_name, channels_of, inlets_of, outlets_of
+from rt_sched.runtime.paced.inbox import Inbox
+from rt_sched.runtime.paced.journal import Journal
+from rt_sched.runtime.paced.lane import Lane
+from rt_sched.runtime.paced.line import ReadyLine, line_channels
+from rt_sched.runtime.paced.marks import Marks
+from rt_sched.runtime.paced.order import PacedOrder
+from rt_sched.runtime.paced.ownership import NOMINAL, Ownership, Tenure
+from rt_sched.runtime.paced.process import Employment, ends_jobs
+from rt_sched.runtime.paced.ranking import Ranking
+from rt_sched.runtime.paced.roster import Roster
+from rt_sched.runtime.paced.spool import Spool
+from rt_sched.runtime.paced.supervisor import Charge
+from rt_sched.runtime.paced.tier import HIGHEST_TASK_PRIORITY, seats
+from rt_sched.runtime.paced.turns import Turns
+from rt_sched.runtime.paced.worker import Post
+from rt_sched.trace.setup import TaskRow
+from rt_sched.transport import Channel, Segment
+
+
+class Posts:
+    """One post per task, then one per standby: edges, journal, turns and seat of each. Made before any fork.
+
+    `cores`: of the host, by processor. `reserved`: reservations by task, in the tier that has them. `go_to_core`:
+    confines the process that calls it to a core.
+    """
+
+    def __init__(
+        self,
+        order: PacedOrder,
+        cores: Sequence[int],
+        reserved: dict[int, Scheduling],
+        clock: PacedClock,
+        go_to_core: Callable[[int], None],
+    ) -> None:
+        setup, failover = order.setup, order.failover
+        self._order, self._cores, self._clock, self._go_to_core = order, cores, clock, go_to_core
+        self._authenticator = authenticator_of(order.system)
+        self.standbys = failover.standbys if failover is not None else ()
+        self._kept = failover.kept if failover is not None else frozenset()
+        self.rows: list[TaskRow] = [*setup.tasks, *(one.row for one in self.standbys)]
+        self.seats = seats(setup, order.tier, reserved, self.rows[len(setup.tasks) :])
+        channels = channels_of(order.system, setup, order.rehearsal.bytes_of, self._kept)
+        self._channels: dict[str, Channel] = {channel.name: channel for channel in channels}
+        ahead = line_channels(order.system, {name: self._channels[name].message_bytes for name in self.sensors_read})
+        self._segment = Segment.create([*channels, *ahead])
+        self.port = cast(Port, self._segment)  # its loans are of its own kind, which the protocol cannot say
+        lines = iter([ReadyLine(self.port, channel, clock) for channel in ahead])
+        self.lines = tuple(next(lines) if sensor.name in self._channels else None for sensor in order.system.sensors)
+        self.roster = Roster(len(setup.tasks), len(self.standbys))
+        self.marks = Marks(len(setup.tasks))
+        self.journals = [self._journal(index) for index in range(len(setup.tasks))]
+        self.spools = [Spool() for _ in setup.tasks]
+        self._turns = self._make_turns()
+
+    @property
+    def sensors_read(self) -> list[str]:
+        """Those that a task reads, in the order of the system."""
+        return [sensor.name for sensor in self._order.system.sensors if sensor.name in self._channels]
+
+    def core_of(self, place: int) -> int:
+        """Of the host."""
+        return self._cores[self.rows[place].processor]
+
+    def journals_of(self, device: str) -> tuple[Journal, ...]:
+        """The journals of the tasks that are on a device nominally."""
+        return tuple(
+            self.journals[index]
+            for index, row in enumerate(self._order.setup.tasks)
+            if self._order.plan.processors[row.processor].device == device
+        )
+
+    def ring_all(self) -> None:
+        """Whoever waits for a message looks whether the run has ended."""
+        for row in self._order.setup.tasks:
+            if not row.timed:
+                self._segment.bell(row.name).ring()
+
+    def charges(
+        self, ownership: Ownership, actuator: ActuatorSide | None, devices: Sequence[str]
+    ) -> dict[str, list[Charge]]:
+        """The tasks of each device, then those that stand by there; also of `devices` on which nothing runs."""
+        tasks = range(len(self._order.setup.tasks))
+        places = [(index, NOMINAL) for index in tasks] + [(one.task, n) for n, one in enumerate(self.standbys)]
+        found: dict[str, list[Charge]] = {device: [] for device in devices}
+        for place, (index, owner) in enumerate(places):
+            row = self.rows[place]
+            charge = Charge(
+                self._employment(place, index, owner, ownership, actuator),
+                self.journals[index],
+                self._turns[place],
+                keeps_spare=ends_jobs(row) and owner == NOMINAL,
+            )
+            device = self._order.plan.processors[row.processor].device
+            found.setdefault(device, []).append(charge)
+        return found
+
+    def _employment(
+        self, place: int, index: int, owner: int, ownership: Ownership, actuator: ActuatorSide | None
+    ) -> Employment:
+        """What a process at a place needs: those of the tasks come first, then those of standbys."""
+        edges = self._order.setup.edges
+        tenure = Tenure(ownership, index, owner, tuple(edge.target for edge in edges if edge.task == index))
+        return Employment(
+            index=index,
+            task=self._order.system.tasks[index],
+            row=self.rows[place],
+            edges=tuple(edge for edge in edges if edge.target == index),
+            turns=self._turns[place],
+            seat=self.seats[place],
+            core=self.core_of(place),
+            go_to_core=lambda: self._go_to_core(self.core_of(place)),
+            make_stage=lambda: self._order.make_stage(index),
+            example=self._order.rehearsal.example(self._order.system.tasks[index].name),
+            open_post=lambda stateful: self._open_post(place, tenure, actuator, stateful),
+            prepare_post=lambda: self._prepare_post(index),
+            clock=self._clock,
+            roster=self.roster,
+            marks=self.marks,
+            journal=self.journals[index],
+            tenure=tenure,
+        )
+
+    def _prepare_post(self, index: int) -> None:
+        """In a process that may have to open the post in a hurry: what takes long of that."""
+        task = self._order.system.tasks[index]
+        for given in task.inputs:
+            self._segment.prepare(channel_name(given.source, given.port), writable=False)
+        for port in self._order.output_ports[index]:
+            if channel_name(task.name, port) in self._channels:
+                self._segment.prepare(channel_name(task.name, port), writable=True)
+
+    def _open_post(self, place: int, tenure: Tenure, actuator: ActuatorSide | None, stateful: bool) -> Post:
+        """In the worker: claims its ends of the edges."""
+        order, index = self._order, tenure.task
+        task, row = order.system.tasks[index], self.rows[place]
+        edges = tuple(edge for edge in order.setup.edges if edge.target == index)
+        inlets = inlets_of(self.port, order.system, order.setup, index, copy=stateful, kept=self._kept)
+        inbox = Inbox(edges, inlets, row.tolerance_ns)
+        outlets = outlets_of(self.port, task.name, self._channels, order.output_ports[index])
+        publish: Publish = outlets.publish
+        if actuator is not None and actuator.task == task.name:
+            publish = actuator.published_too(publish)
+        journal = self.journals[index]
+        if row.timed:
+            arrivals: TimedArrivals | MessageArrivals = TimedArrivals(
+                row, self._clock, journal, order.horizon_ns, os.getpid(), tenure
+            )
+        else:
+            bell = self._segment.bell(task.name)
+            arrivals = MessageArrivals(row, inbox, bell, self._clock, journal, os.getpid())
+        return Post(
+            task=task,
+            row=row,
+            edges=edges,
+            clock=self._clock,
+            arrivals=arrivals,
+            inbox=inbox,
+            journal=journal,
+            turns=self._turns[place],
+            publish=publish,
+            keep=self.spools[index].keep,
+            tenure=tenure,
+            authenticator=self._authenticator,
+        )
+
+    def _journal(self, index: int) -> Journal:
+        """With room for twice the jobs that the plan expects."""
+        order = self._order
+        slots = sum(edge.target == index for edge in order.setup.edges)
+        apart_ns = max(1, order.system.tasks[index].separation_ns)
+        return Journal(slots, 2 * (order.horizon_ns // apart_ns) + 256)
+
+    def _make_turns(self) -> list[Turns]:
+        setup = self._order.setup
+        members = [[i for i, row in enumerate(self.rows) if row.processor == p] for p in range(len(setup.processors))]
+        lanes = [Lane(len(mine)) if any(self.seats[index].lane for index in mine) else None for mine in members]
+        rankings = [
+            Ranking(len(mine), HIGHEST_TASK_PRIORITY) if any(self.seats[index].ranked for index in mine) else None
+            for mine in members
+        ]
+        return [
+            Turns(
+                policy=setup.processors[task.processor].policy,
+                level=task.level,
+                place=members[task.processor].index(index),
+                lane=lanes[task.processor],
+                ranking=rankings[task.processor],
+            )
+            for index, task in enumerate(self.rows)
+        ]
