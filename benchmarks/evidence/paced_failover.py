@@ -31,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from machine import describe_run  # noqa: E402
 
 from rt_sched.app.inputs.stages import ImportedStages  # noqa: E402
-from rt_sched.app.paced.job import PacedRequest, run_paced  # noqa: E402
+from rt_sched.app.paced.job import run_paced  # noqa: E402
+from rt_sched.app.paced.request import PacedRequest  # noqa: E402
 from rt_sched.config import load_system  # noqa: E402
 from rt_sched.config.plan_text import plan_text  # noqa: E402
 from rt_sched.planner import make_plan  # noqa: E402
