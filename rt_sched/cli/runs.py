@@ -40,7 +40,7 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="KIND:NAME@TIME[..TIME]",
-            help="Lose a camera, lidar, imu, device or link (paced: devices), such as camera:rear@1.5s..3s. Repeatable.",
+            help="Lose a camera, lidar, imu, device or link (paced: device), such as camera:rear@1.5s..3s. Repeatable.",
         ),
     ] = None,
     output: Annotated[
