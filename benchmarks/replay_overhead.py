@@ -164,7 +164,7 @@ def start_stages(system: Any) -> list[Stage]:
     stages = []
     for task in system.tasks:
         stage = ImportedStages().create(task)
-        stage.start(stage_context(system, task))
+        stage.start(stage_context(system, task, authenticator=None))
         stages.append(stage)
     return stages
 

@@ -14,6 +14,9 @@ settings.register_profile("same", derandomize=True)
 settings.register_profile("search", derandomize=False, print_blob=True)
 settings.load_profile("same")
 
+#: Tests that take cores of this host for real-time classes; they would disturb one another, so one worker has them all.
+_HOST = ("paced", "realtime")
+
 #: What takes longest comes first, so that at the end of a run no worker waits long for another.
 _LONGEST = (
     "paced/test_kill.py",
@@ -38,7 +41,10 @@ _LONGEST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     places = {tests / name: place for place, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    items.sort(key=lambda item: (item.path.parent.name not in _HOST, places.get(item.path, len(places))))
+    for item in items:
+        folder = item.path.parent.name
+        item.add_marker(pytest.mark.xdist_group("host" if folder in _HOST else f"{folder}/{item.path.stem}"))
 
 
 LIMP = """

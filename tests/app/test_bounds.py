@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,8 +60,8 @@ def patched(monkeypatch: pytest.MonkeyPatch, change: Callable[[ModeResult], Mode
     """The analysis is wrong in the way of `change`."""
     right = analysis.analyze_mode
 
-    def wrong(load: ModeLoad, **options: bool) -> ModeResult:
-        return change(right(load, **options))
+    def wrong(load: ModeLoad, *methods: Any, **options: bool) -> ModeResult:
+        return change(right(load, *methods, **options))
 
     monkeypatch.setattr(analysis, "analyze_mode", wrong)
 

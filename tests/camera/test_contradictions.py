@@ -47,7 +47,7 @@ def start(folder: Path, pre: Mapping[str, Any], infer: Mapping[str, Any], post: 
     try:
         for task in system.tasks:
             stage = catalogue.create(task)
-            stage.start(stage_context(system, task))
+            stage.start(stage_context(system, task, authenticator=None))
             begun.append(stage)
     finally:
         for stage in begun:

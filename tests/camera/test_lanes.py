@@ -190,7 +190,7 @@ def recorded(log: Path, topic: str, system: str, camera: str, every: int) -> lis
     loaded = load_system(ROOT / "examples" / f"{system}.yaml", stages=ImportedStages())
     task = next(task for task in loaded.tasks if task.name == f"pre_{camera}")
     stage = LaneMarkings(camera=camera)
-    stage.start(stage_context(loaded, task))
+    stage.start(stage_context(loaded, task, authenticator=None))
     recording = open_recording(log)
     found = []
     for number, message in enumerate(recording.messages([topic])):

@@ -45,7 +45,7 @@ ONE, TWO = ("front_standard",), ("front_wide", "front_standard")
 @functools.cache
 def context(task: str) -> StageContext:
     system = load_system(QUAD_ORIN, stages=ImportedStages())
-    return stage_context(system, next(t for t in system.tasks if t.name == task))
+    return stage_context(system, next(t for t in system.tasks if t.name == task), authenticator=None)
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def system_of(name: str) -> Any:
 
 
 def started(stage: Any, system: Any, task: str) -> Any:
-    stage.start(stage_context(system, next(t for t in system.tasks if t.name == task)))
+    stage.start(stage_context(system, next(t for t in system.tasks if t.name == task), authenticator=None))
     return stage
 
 

@@ -185,5 +185,5 @@ def test_one_job_runs_the_stages_of_all_parts(system: System) -> None:
     assert (dict(stage.inputs), dict(stage.outputs), stage.stateful) == ({"x": int}, {"y": int}, False)
     merged = with_merged(replace(system, tasks=tasks), ALL)
     detect = next(task for task in merged.tasks if task.name == "detect")
-    (feeder,) = stage_context(merged, detect).feeders.values()
+    (feeder,) = stage_context(merged, detect, authenticator=None).feeders.values()
     assert (feeder.task, feeder.feeders["x"].task, feeder.feeders["x"].feeders["x"].task) == ("clip", "scale", "grab")

@@ -30,7 +30,7 @@ class Marks:
         return int(self._marks["away_until_ns"][task])
 
     def begin_budget(self, task: int, at_cpu_ns: int) -> None:
-        """The budget of its job is used up when the CPU clock of the worker shows this."""
+        """The budget of its job is used up when the CPU clock of the worker's process shows this, if not before."""
         self._marks["budget_at_ns"][task] = at_cpu_ns
 
     def end_budget(self, task: int) -> None:
@@ -54,7 +54,7 @@ class MarkedTimer:
 
     def arm(self, budget_ns: int) -> None:
         """Expires once, when `budget_ns` more CPU time has been used."""
-        self._marks.begin_budget(self._task, time.thread_time_ns() + budget_ns)
+        self._marks.begin_budget(self._task, time.process_time_ns() + budget_ns)
         self._timer.arm(budget_ns)
 
     def disarm(self) -> None:
