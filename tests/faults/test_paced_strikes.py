@@ -22,10 +22,10 @@ from rt_sched.faults.kinds import BY_NAME
 from rt_sched.faults.moments import known_ns, root_of
 from rt_sched.faults.outcomes import Verdict, outcomes
 from rt_sched.faults.script import Damage, Event, FaultScript, Injection, Trigger
-from rt_sched.runtime.paced.alerts import Alert, AlertKind
-from rt_sched.runtime.paced.injector import Deed, Landed, Moment
+from rt_sched.runtime.paced.devices.watch import Sign
+from rt_sched.runtime.paced.faults.alerts import Alert, AlertKind
+from rt_sched.runtime.paced.faults.injector import Deed, Landed, Moment
 from rt_sched.runtime.paced.roster import WorkerLoss
-from rt_sched.runtime.paced.watch import Sign
 from rt_sched.trace.records import SampleStatus, Trace
 from rt_sched.units import NS_PER_MS
 from sensors.recording import open_recording

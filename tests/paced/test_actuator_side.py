@@ -11,7 +11,7 @@ from rt_sched.messages.e2e import protect
 from rt_sched.runtime.host.child import fork
 from rt_sched.runtime.paced.actuator import ActuatorOrder, ActuatorSide
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.codec import Encoded
+from rt_sched.runtime.paced.jobs.codec import Encoded
 from rt_sched.runtime.stage_graph import Outputs
 from rt_sched.units import NS_PER_MS
 from safety.actuator import ActuatorPolicy, ActuatorState

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from rt_sched.messages import EncodedImage
-from rt_sched.runtime.paced.codec import Encoded, decoded
+from rt_sched.runtime.paced.jobs.codec import Encoded, decoded
 
 ARRAYS = hnp.arrays(
     st.sampled_from([np.uint8, np.int64, np.float32, np.bool_]), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0)

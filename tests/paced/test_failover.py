@@ -21,7 +21,7 @@ from rt_sched.model import System
 from rt_sched.planner import make_plan
 from rt_sched.planner.failover.plan import failover_plan
 from rt_sched.runtime.host.tiers import Tier, TierReport
-from rt_sched.runtime.paced.answers import device_failover
+from rt_sched.runtime.paced.devices.answers import device_failover
 from rt_sched.trace.records import JobStatus, SampleTable
 
 from .conftest import ROOT, Ended, Running

@@ -20,19 +20,19 @@ from rt_sched.errors import DeploymentError
 from rt_sched.model import Edge, EdgeKind, Overflow, Takeover
 from rt_sched.runtime.host.child import fork, in_child
 from rt_sched.runtime.host.huge_pages import collapse_memory
-from rt_sched.runtime.paced.answers import Answer, DeviceFailover, Standby
-from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.failover import Failover
-from rt_sched.runtime.paced.heartbeat import Heartbeats, Pulse
-from rt_sched.runtime.paced.inbox import Inbox
-from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.ownership import NOBODY, NOMINAL, Epoch, Ownership, Tenure, alone
-from rt_sched.runtime.paced.relocation import lost_with_processor, processors_of
+from rt_sched.runtime.paced.devices.answers import Answer, DeviceFailover, Standby
+from rt_sched.runtime.paced.devices.failover import Failover
+from rt_sched.runtime.paced.devices.heartbeat import Heartbeats, Pulse
+from rt_sched.runtime.paced.devices.ownership import NOBODY, NOMINAL, Epoch, Ownership, Tenure, alone
+from rt_sched.runtime.paced.devices.relocation import lost_with_processor, processors_of
+from rt_sched.runtime.paced.devices.watch import Sign, Watch
+from rt_sched.runtime.paced.faults.strike import Strike, Striker, open_job
+from rt_sched.runtime.paced.jobs.arrivals import MessageArrivals, TimedArrivals
+from rt_sched.runtime.paced.jobs.inbox import Inbox
+from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.roster import Roster
 from rt_sched.runtime.paced.shared import shared_array
-from rt_sched.runtime.paced.strike import Strike, Striker, open_job
-from rt_sched.runtime.paced.watch import Sign, Watch
 from rt_sched.trace.records import JobStatus
 from rt_sched.trace.setup import EdgeKind as Kind
 from rt_sched.trace.setup import EdgeRow, FaultRow, FaultTarget, Role, Setup, TaskChangeRow, TaskRow

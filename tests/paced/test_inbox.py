@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rt_sched.runtime.paced.inbox import Head, Inbox
+from rt_sched.runtime.paced.jobs.inbox import Head, Inbox
 from rt_sched.trace.setup import EdgeKind, EdgeRow, Role
 
 

@@ -12,7 +12,7 @@ from rt_sched.messages.e2e import E2EMemory, E2EState, protect
 from rt_sched.runtime.paced import actuator
 from rt_sched.runtime.paced.actuator import ActuatorOrder, ActuatorSide
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.codec import Encoded
+from rt_sched.runtime.paced.jobs.codec import Encoded
 from rt_sched.runtime.stage_graph import Outputs
 from rt_sched.units import NS_PER_MS
 from safety.actuator import ActuatorPolicy

@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from rt_sched.runtime.host.child import fork
-from rt_sched.runtime.paced.lane import Lane
+from rt_sched.runtime.paced.seats.lane import Lane
 from rt_sched.runtime.paced.shared import shared_array
 
 

@@ -21,7 +21,7 @@ from paced_kills import write_small_system
 from rt_sched.app.paced.keys import Keys
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier
-from rt_sched.runtime.paced.journal import NONE, Journal
+from rt_sched.runtime.paced.jobs.journal import NONE, Journal
 from rt_sched.runtime.paced.standing import Standing, standings
 from rt_sched.trace.records import JobStatus
 

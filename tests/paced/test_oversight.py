@@ -13,12 +13,12 @@ import pytest
 
 from rt_sched.runtime.host.child import fork
 from rt_sched.runtime.host.cpu_time import CpuTimer, cpu_time_ns, process_clock, thread_clock
-from rt_sched.runtime.paced.alerts import AlertKind, Alerts
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.injector import Blow, Deed, Injector, Moment
-from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.marks import MarkedTimer, Marks
-from rt_sched.runtime.paced.oversight import Oversight, Watched
+from rt_sched.runtime.paced.faults.alerts import AlertKind, Alerts
+from rt_sched.runtime.paced.faults.injector import Blow, Deed, Injector, Moment
+from rt_sched.runtime.paced.faults.marks import MarkedTimer, Marks
+from rt_sched.runtime.paced.faults.oversight import Oversight, Watched
+from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.roster import Roster
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.trace.records import JobStatus

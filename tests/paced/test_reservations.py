@@ -18,8 +18,8 @@ from rt_sched.planner import make_plan
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
-from rt_sched.runtime.paced.publisher import publisher_of
-from rt_sched.runtime.paced.reservations import as_scheduling, check_room, task_reservations
+from rt_sched.runtime.paced.feed.publisher import publisher_of
+from rt_sched.runtime.paced.seats.reservations import as_scheduling, check_room, task_reservations
 from rt_sched.units import NS_PER_MS, NS_PER_S
 
 from .conftest import SYSTEM

@@ -20,9 +20,9 @@ from rt_sched.faults.supervision import alive_timeout_ns, loss_findings, task_fi
 from rt_sched.faults.watching import Finding, sensor_findings
 from rt_sched.model import System
 from rt_sched.ports import RecordedMessage
-from rt_sched.runtime.paced.alerts import AlertKind
+from rt_sched.runtime.paced.devices.watch import Sign
+from rt_sched.runtime.paced.faults.alerts import AlertKind
 from rt_sched.runtime.paced.order import PacedOutcome
-from rt_sched.runtime.paced.watch import Sign
 from rt_sched.trace.records import SampleStatus, SampleTable, Trace
 
 

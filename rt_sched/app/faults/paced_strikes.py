@@ -20,7 +20,7 @@ from rt_sched.faults.recording import ON_MESSAGES, FaultedRecording
 from rt_sched.faults.script import Event, FaultScript, Injection, Strike, Trigger
 from rt_sched.model import Periodic
 from rt_sched.ports import JobContext, Recording, Stage
-from rt_sched.runtime.paced.injector import Blow, Deed, Moment
+from rt_sched.runtime.paced.faults.injector import Blow, Deed, Moment
 from rt_sched.runtime.paced.order import PacedOutcome
 from rt_sched.runtime.signs_of_life import watching_device
 from rt_sched.runtime.timeline import Timeline, build_timeline

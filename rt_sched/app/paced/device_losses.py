@@ -11,11 +11,11 @@ from rt_sched.errors import ConfigError, Problem
 from rt_sched.model import Fault, FaultKind, Plan, System, Takeover
 from rt_sched.runtime import signs_of_life
 from rt_sched.runtime.detection import NOTHING_LOST, Decision, Detection
-from rt_sched.runtime.paced.answers import DeviceFailover
+from rt_sched.runtime.paced.devices.answers import DeviceFailover
+from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.executor import PacedRun
+from rt_sched.runtime.paced.faults.strike import Strike
 from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome
-from rt_sched.runtime.paced.strike import Strike
-from rt_sched.runtime.paced.watch import Sign
 
 _SIGNS = {Sign.HEARTBEAT: "heartbeat", Sign.PROCESS_END: "process_end"}
 

@@ -14,9 +14,9 @@ from rt_sched.app.paced.host_supply import HostShare
 from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier, TierReport
-from rt_sched.runtime.paced.alerts import AlertKind
+from rt_sched.runtime.paced.faults.alerts import AlertKind
+from rt_sched.runtime.paced.jobs.process import ends_jobs
 from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome, PacedWorker
-from rt_sched.runtime.paced.process import ends_jobs
 from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import spread_of
 from rt_sched.units import NS_PER_MS, format_ms

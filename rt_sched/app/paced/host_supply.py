@@ -20,8 +20,8 @@ from rt_sched.analysis.system.spare_time import spare_times_ns
 from rt_sched.model import ExecutionTime, Placement, Plan, Sporadic, System, Task
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
-from rt_sched.runtime.paced.publisher import Publisher
-from rt_sched.runtime.paced.reservations import task_reservations
+from rt_sched.runtime.paced.feed.publisher import Publisher
+from rt_sched.runtime.paced.seats.reservations import task_reservations
 from rt_sched.trace.records import Trace
 
 

@@ -34,12 +34,12 @@ from rt_sched.ports import Recording, Stage
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.runtime.keys import authenticator_of
-from rt_sched.runtime.paced.answers import device_failover
 from rt_sched.runtime.paced.deployment import host_cores
-from rt_sched.runtime.paced.feeder import Playback, decode_ahead
+from rt_sched.runtime.paced.devices.answers import device_failover
+from rt_sched.runtime.paced.feed.feeder import Playback, decode_ahead
+from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal, rehearse
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.refusal import refuse
-from rt_sched.runtime.paced.rehearsal import Rehearsal, rehearse
 from rt_sched.runtime.timeline import Timeline, build_timeline
 from sensors.decode_ahead import decoded_with_pixels
 from sensors.mapping import TopicMapping

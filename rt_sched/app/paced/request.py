@@ -11,7 +11,7 @@ from typing import Protocol
 from rt_sched.faults.outcomes import Decisions
 from rt_sched.ports import Recording, Stage
 from rt_sched.runtime.host.tiers import Tier
-from rt_sched.runtime.paced.injector import Blow
+from rt_sched.runtime.paced.faults.injector import Blow
 from rt_sched.runtime.paced.order import PacedOutcome
 from rt_sched.runtime.timeline import Timeline
 from rt_sched.trace.records import Trace

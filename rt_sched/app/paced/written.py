@@ -31,9 +31,9 @@ from rt_sched.ports import JobContext
 from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.runtime.host.supply import supply_loss
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.feed.publisher import publisher_of
 from rt_sched.runtime.paced.gather import Course, trace_of
 from rt_sched.runtime.paced.order import PacedOutcome
-from rt_sched.runtime.paced.publisher import publisher_of
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, samples_read
 from rt_sched.sim.simulation import Simulation
 from rt_sched.trace.records import JobStatus, Trace, schedule_sha256

@@ -25,7 +25,7 @@ from rt_sched.lowering import lower
 from rt_sched.ports import Stage
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.keys import authenticator_of
-from rt_sched.runtime.paced.rehearsal import Example, rehearse
+from rt_sched.runtime.paced.jobs.rehearsal import Example, rehearse
 from rt_sched.runtime.timeline import build_timeline
 from rt_sched.units import NS_PER_MS, ceil_int, floor_int
 from sensors.decode_ahead import decoded_with_pixels

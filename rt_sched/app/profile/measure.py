@@ -17,8 +17,8 @@ from rt_sched.ports import Stage
 from rt_sched.runtime.host.affinity import allowed_cores, pinned
 from rt_sched.runtime.host.child import fork, in_child
 from rt_sched.runtime.host.memory import keep_freed_memory, stop_collecting
-from rt_sched.runtime.paced.practice import practise_all
-from rt_sched.runtime.paced.rehearsal import Example
+from rt_sched.runtime.paced.jobs.practice import practise_all
+from rt_sched.runtime.paced.jobs.rehearsal import Example
 from rt_sched.trace.setup import Setup
 
 _LIMIT_S = 600.0

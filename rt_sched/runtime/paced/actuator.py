@@ -27,7 +27,7 @@ from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.codec import Encoded, decoded
+from rt_sched.runtime.paced.jobs.codec import Encoded, decoded
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.stage_graph import NoData, Outputs
 from rt_sched.transport import Channel, ChannelReader, Segment

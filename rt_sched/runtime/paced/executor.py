@@ -23,26 +23,26 @@ from rt_sched.runtime.host.supply import deadline_share
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.actuator import ActuatorSide
-from rt_sched.runtime.paced.alerts import Alerts
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.deployment import host_cores
-from rt_sched.runtime.paced.feeder import Playback, publish_on_time
-from rt_sched.runtime.paced.guard import DeviceGuard
-from rt_sched.runtime.paced.injector import Injector
-from rt_sched.runtime.paced.journal import Journal
+from rt_sched.runtime.paced.devices.guard import DeviceGuard
+from rt_sched.runtime.paced.devices.ownership import Ownership
+from rt_sched.runtime.paced.faults.alerts import Alerts
+from rt_sched.runtime.paced.faults.injector import Injector
+from rt_sched.runtime.paced.faults.oversight import Oversight, Watched
+from rt_sched.runtime.paced.faults.strike import Striker
+from rt_sched.runtime.paced.feed.feeder import Playback, publish_on_time
+from rt_sched.runtime.paced.feed.publisher import publisher_of
+from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome, PacedWorker
-from rt_sched.runtime.paced.oversight import Oversight, Watched
-from rt_sched.runtime.paced.ownership import Ownership
 from rt_sched.runtime.paced.posts import Posts
-from rt_sched.runtime.paced.publisher import publisher_of
 from rt_sched.runtime.paced.refusal import refuse
-from rt_sched.runtime.paced.reservations import as_scheduling, check_room, task_reservations
 from rt_sched.runtime.paced.roster import State
+from rt_sched.runtime.paced.seats.reservations import as_scheduling, check_room, task_reservations
+from rt_sched.runtime.paced.seats.tier import FEEDER_PRIORITY
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.paced.standing import Standing, standings
-from rt_sched.runtime.paced.strike import Striker
 from rt_sched.runtime.paced.supervisor import Charge, Supervisor
-from rt_sched.runtime.paced.tier import FEEDER_PRIORITY
 
 
 class StageDefect(RtSchedError):

@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from rt_sched.runtime.paced.journal import NONE
-from rt_sched.runtime.paced.relocation import lost_with_processor, moves, processors_of
-from rt_sched.runtime.paced.tier import lane_key
+from rt_sched.runtime.paced.devices.relocation import lost_with_processor, moves, processors_of
+from rt_sched.runtime.paced.jobs.journal import NONE
+from rt_sched.runtime.paced.seats.tier import lane_key
 from rt_sched.trace.records import (
     DropReason,
     DropTable,

@@ -14,18 +14,18 @@ from rt_sched.ports import Stage
 from rt_sched.runtime.host.observed import ObservedProcess
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.actuator import ActuatorOrder, ActuatorSide
-from rt_sched.runtime.paced.alerts import Alert
-from rt_sched.runtime.paced.answers import DeviceFailover
 from rt_sched.runtime.paced.clock import Pause
-from rt_sched.runtime.paced.failover import Notice
-from rt_sched.runtime.paced.feeder import Playback
-from rt_sched.runtime.paced.injector import Blow, Landed
-from rt_sched.runtime.paced.ownership import Epoch
-from rt_sched.runtime.paced.rehearsal import Rehearsal
+from rt_sched.runtime.paced.devices.answers import DeviceFailover
+from rt_sched.runtime.paced.devices.failover import Notice
+from rt_sched.runtime.paced.devices.ownership import Epoch
+from rt_sched.runtime.paced.faults.alerts import Alert
+from rt_sched.runtime.paced.faults.injector import Blow, Landed
+from rt_sched.runtime.paced.faults.strike import Strike, Struck
+from rt_sched.runtime.paced.feed.feeder import Playback
+from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal
+from rt_sched.runtime.paced.jobs.spool import Spool
 from rt_sched.runtime.paced.roster import WorkerLoss
-from rt_sched.runtime.paced.spool import Spool
-from rt_sched.runtime.paced.strike import Strike, Struck
-from rt_sched.runtime.paced.tier import Seat
+from rt_sched.runtime.paced.seats.tier import Seat
 from rt_sched.trace.records import SampleTable
 from rt_sched.trace.setup import Setup
 

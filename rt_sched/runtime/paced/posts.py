@@ -10,24 +10,24 @@ from rt_sched.ports import Port
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.actuator import ActuatorSide, Publish
-from rt_sched.runtime.paced.arrivals import MessageArrivals, TimedArrivals
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.edges import channel_name, channels_of, inlets_of, outlets_of
-from rt_sched.runtime.paced.inbox import Inbox
-from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.lane import Lane
-from rt_sched.runtime.paced.line import ReadyLine, line_channels
-from rt_sched.runtime.paced.marks import Marks
+from rt_sched.runtime.paced.devices.ownership import NOMINAL, Ownership, Tenure
+from rt_sched.runtime.paced.faults.marks import Marks
+from rt_sched.runtime.paced.feed.line import ReadyLine, line_channels
+from rt_sched.runtime.paced.jobs.arrivals import MessageArrivals, TimedArrivals
+from rt_sched.runtime.paced.jobs.edges import channel_name, channels_of, inlets_of, outlets_of
+from rt_sched.runtime.paced.jobs.inbox import Inbox
+from rt_sched.runtime.paced.jobs.journal import Journal
+from rt_sched.runtime.paced.jobs.process import Employment, ends_jobs
+from rt_sched.runtime.paced.jobs.spool import Spool
+from rt_sched.runtime.paced.jobs.worker import Post
 from rt_sched.runtime.paced.order import PacedOrder
-from rt_sched.runtime.paced.ownership import NOMINAL, Ownership, Tenure
-from rt_sched.runtime.paced.process import Employment, ends_jobs
-from rt_sched.runtime.paced.ranking import Ranking
 from rt_sched.runtime.paced.roster import Roster
-from rt_sched.runtime.paced.spool import Spool
+from rt_sched.runtime.paced.seats.lane import Lane
+from rt_sched.runtime.paced.seats.ranking import Ranking
+from rt_sched.runtime.paced.seats.tier import HIGHEST_TASK_PRIORITY, seats
+from rt_sched.runtime.paced.seats.turns import Turns
 from rt_sched.runtime.paced.supervisor import Charge
-from rt_sched.runtime.paced.tier import HIGHEST_TASK_PRIORITY, seats
-from rt_sched.runtime.paced.turns import Turns
-from rt_sched.runtime.paced.worker import Post
 from rt_sched.trace.setup import TaskRow
 from rt_sched.transport import Channel, Segment
 

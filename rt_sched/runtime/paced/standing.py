@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rt_sched.runtime.paced.journal import NONE, Journal
+from rt_sched.runtime.paced.jobs.journal import NONE, Journal
 from rt_sched.trace.records import JobStatus
 
 

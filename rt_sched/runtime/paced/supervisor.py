@@ -18,14 +18,14 @@ from rt_sched.runtime.host.processes import demote
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.signals import SignalDescriptor
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.oversight import Oversight
-from rt_sched.runtime.paced.ownership import NOBODY, NOMINAL
-from rt_sched.runtime.paced.process import Employment, work
+from rt_sched.runtime.paced.devices.ownership import NOBODY, NOMINAL
+from rt_sched.runtime.paced.devices.standby import stand_by
+from rt_sched.runtime.paced.faults.oversight import Oversight
+from rt_sched.runtime.paced.jobs.journal import Journal
+from rt_sched.runtime.paced.jobs.process import Employment, work
 from rt_sched.runtime.paced.roster import BEFORE_NS, Roster, State
-from rt_sched.runtime.paced.standby import stand_by
-from rt_sched.runtime.paced.tier import SUPERVISOR_PRIORITY
-from rt_sched.runtime.paced.turns import Turns
+from rt_sched.runtime.paced.seats.tier import SUPERVISOR_PRIORITY
+from rt_sched.runtime.paced.seats.turns import Turns
 from rt_sched.trace.records import JobStatus
 from rt_sched.units import NS_PER_MS, NS_PER_S
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rt_sched.runtime.paced.alerts import AlertKind, Alerts
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.journal import NONE, Journal
+from rt_sched.runtime.paced.faults.alerts import AlertKind, Alerts
+from rt_sched.runtime.paced.jobs.journal import NONE, Journal
 from rt_sched.trace.records import JobStatus
 
 #: How soon after the end of a limit it is looked again whether a task that is silent goes on.

@@ -6,8 +6,8 @@ import os
 import time
 
 from rt_sched.runtime.host.scheduling import set_scheduling
-from rt_sched.runtime.paced.ownership import Epoch
-from rt_sched.runtime.paced.process import Employment, budget_timers, failures_told, prepared, serve
+from rt_sched.runtime.paced.devices.ownership import Epoch
+from rt_sched.runtime.paced.jobs.process import Employment, budget_timers, failures_told, prepared, serve
 from rt_sched.runtime.paced.roster import State
 from rt_sched.trace.records import JobStatus
 from rt_sched.transport.endings import is_ending

@@ -8,14 +8,14 @@ from typing import Any
 from rt_sched.model import Task
 from rt_sched.ports import Stage
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.codec import Encoded, decoded
-from rt_sched.runtime.paced.inbox import Arrival, Head, Inbox
-from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.ownership import alone
-from rt_sched.runtime.paced.rehearsal import Example
-from rt_sched.runtime.paced.spool import Spool
-from rt_sched.runtime.paced.turns import Turns
-from rt_sched.runtime.paced.worker import Post, Worker
+from rt_sched.runtime.paced.devices.ownership import alone
+from rt_sched.runtime.paced.jobs.codec import Encoded, decoded
+from rt_sched.runtime.paced.jobs.inbox import Arrival, Head, Inbox
+from rt_sched.runtime.paced.jobs.journal import Journal
+from rt_sched.runtime.paced.jobs.rehearsal import Example
+from rt_sched.runtime.paced.jobs.spool import Spool
+from rt_sched.runtime.paced.jobs.worker import Post, Worker
+from rt_sched.runtime.paced.seats.turns import Turns
 from rt_sched.runtime.stage_graph import NoData, Outputs
 from rt_sched.trace.setup import EdgeRow, Policy, Role, TaskRow
 

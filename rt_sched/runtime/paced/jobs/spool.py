@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rt_sched.runtime.paced.codec import Encoded, decoded
+from rt_sched.runtime.paced.jobs.codec import Encoded, decoded
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.stage_graph import NoData, Outputs
 

@@ -18,7 +18,7 @@ from rt_sched.runtime.dataflow import Dataflow
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.lockstep import execute
-from rt_sched.runtime.paced.codec import Encoded
+from rt_sched.runtime.paced.jobs.codec import Encoded
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs, StageGraph
 from rt_sched.sim import Simulation
 from rt_sched.trace.records import SampleTable, message_of_sample

@@ -10,8 +10,8 @@ import numpy as np
 from rt_sched.model import Edge, EdgeKind, Overflow, System
 from rt_sched.ports import Port, Reader, Writer
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.codec import Encoded
-from rt_sched.runtime.paced.edges import PortLetter
+from rt_sched.runtime.paced.jobs.codec import Encoded
+from rt_sched.runtime.paced.jobs.edges import PortLetter
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.transport import Channel, ChannelReader
 from rt_sched.transport.bell import Bell

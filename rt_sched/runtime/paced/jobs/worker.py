@@ -14,14 +14,14 @@ from rt_sched.messages import Authenticator
 from rt_sched.model import Task
 from rt_sched.ports import JobContext, JobStopped, Stage
 from rt_sched.runtime.host.cpu_time import thread_clock
-from rt_sched.runtime.paced.arrivals import Arrivals
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.codec import Encoded
-from rt_sched.runtime.paced.edges import packed
-from rt_sched.runtime.paced.inbox import Arrival, Inbox, Letter
-from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.ownership import Tenure
-from rt_sched.runtime.paced.turns import Turns
+from rt_sched.runtime.paced.devices.ownership import Tenure
+from rt_sched.runtime.paced.jobs.arrivals import Arrivals
+from rt_sched.runtime.paced.jobs.codec import Encoded
+from rt_sched.runtime.paced.jobs.edges import packed
+from rt_sched.runtime.paced.jobs.inbox import Arrival, Inbox, Letter
+from rt_sched.runtime.paced.jobs.journal import Journal
+from rt_sched.runtime.paced.seats.turns import Turns
 from rt_sched.runtime.protection import InputGuard
 from rt_sched.runtime.stage_graph import NoData, Outputs, run_job
 from rt_sched.trace.records import JobStatus

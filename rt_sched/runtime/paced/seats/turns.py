@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rt_sched.runtime.paced.lane import Lane
-from rt_sched.runtime.paced.ranking import Ranking
-from rt_sched.runtime.paced.tier import lane_key
+from rt_sched.runtime.paced.seats.lane import Lane
+from rt_sched.runtime.paced.seats.ranking import Ranking
+from rt_sched.runtime.paced.seats.tier import lane_key
 from rt_sched.trace.setup import Policy
 
 

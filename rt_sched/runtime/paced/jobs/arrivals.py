@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.inbox import Arrival, Inbox, Letter
-from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.ownership import Tenure
+from rt_sched.runtime.paced.devices.ownership import Tenure
+from rt_sched.runtime.paced.jobs.inbox import Arrival, Inbox, Letter
+from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.trace.records import JobStatus
 from rt_sched.trace.setup import TaskRow
 from rt_sched.transport.bell import Bell

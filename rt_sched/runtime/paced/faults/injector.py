@@ -18,11 +18,11 @@ from rt_sched.runtime.host.processes import ProcessHandle
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.journal import NONE, Journal
-from rt_sched.runtime.paced.marks import Marks
+from rt_sched.runtime.paced.faults.marks import Marks
+from rt_sched.runtime.paced.faults.strike import strike
+from rt_sched.runtime.paced.jobs.journal import NONE, Journal
 from rt_sched.runtime.paced.roster import Roster
 from rt_sched.runtime.paced.shared import shared_array
-from rt_sched.runtime.paced.strike import strike
 
 #: Below supervisors, which have to see what it does, and above everything else.
 INJECTOR_PRIORITY = 88

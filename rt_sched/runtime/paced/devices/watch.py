@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.heartbeat import Heartbeats
+from rt_sched.runtime.paced.devices.heartbeat import Heartbeats
 
 
 class Sign(IntEnum):

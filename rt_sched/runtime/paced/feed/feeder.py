@@ -19,8 +19,8 @@ from rt_sched.errors import DataError
 from rt_sched.ports import RecordedMessage, Writer
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.codec import Encoded
-from rt_sched.runtime.paced.line import ReadyLine
+from rt_sched.runtime.paced.feed.line import ReadyLine
+from rt_sched.runtime.paced.jobs.codec import Encoded
 from rt_sched.runtime.stage_graph import NoData, Outputs
 from rt_sched.trace.records import SampleTable
 

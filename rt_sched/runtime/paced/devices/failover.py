@@ -12,14 +12,14 @@ import numpy as np
 
 from rt_sched.runtime.host.processes import demote
 from rt_sched.runtime.host.scheduling import Scheduling
-from rt_sched.runtime.paced.answers import Answer, DeviceFailover
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.heartbeat import Heartbeats
-from rt_sched.runtime.paced.ownership import NOBODY, NOMINAL, Epoch, Ownership
+from rt_sched.runtime.paced.devices.answers import Answer, DeviceFailover
+from rt_sched.runtime.paced.devices.heartbeat import Heartbeats
+from rt_sched.runtime.paced.devices.ownership import NOBODY, NOMINAL, Epoch, Ownership
+from rt_sched.runtime.paced.devices.watch import Sign
+from rt_sched.runtime.paced.faults.strike import strike
 from rt_sched.runtime.paced.roster import Roster
 from rt_sched.runtime.paced.shared import shared_array
-from rt_sched.runtime.paced.strike import strike
-from rt_sched.runtime.paced.watch import Sign
 from rt_sched.transport.endings import is_ending
 
 #: How often it is looked whether processes that were killed have begun to end, while there are any, and else.

@@ -9,8 +9,8 @@ from typing import Any
 from rt_sched.errors import DataError
 from rt_sched.model import Edge, EdgeKind, Overflow, System
 from rt_sched.ports import Message, Port, Reader, Writer
-from rt_sched.runtime.paced.codec import Encoded, decoded
-from rt_sched.runtime.paced.inbox import Head
+from rt_sched.runtime.paced.jobs.codec import Encoded, decoded
+from rt_sched.runtime.paced.jobs.inbox import Head
 from rt_sched.runtime.stage_graph import NoData, Outputs
 from rt_sched.trace import setup as rows
 from rt_sched.transport import Channel, ChannelReader

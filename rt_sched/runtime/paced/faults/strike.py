@@ -14,9 +14,9 @@ from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.journal import NONE, Journal
+from rt_sched.runtime.paced.jobs.journal import NONE, Journal
+from rt_sched.runtime.paced.seats.tier import SUPERVISOR_PRIORITY
 from rt_sched.runtime.paced.shared import shared_array
-from rt_sched.runtime.paced.tier import SUPERVISOR_PRIORITY
 from rt_sched.trace.records import JobStatus
 
 #: How often it is looked whether a job has begun that is to be hit.

@@ -17,16 +17,16 @@ from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import Scheduling, SchedulingClass, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.journal import Journal
-from rt_sched.runtime.paced.marks import MarkedTimer, Marks
-from rt_sched.runtime.paced.ownership import Tenure
-from rt_sched.runtime.paced.practice import practise
-from rt_sched.runtime.paced.rehearsal import Example
+from rt_sched.runtime.paced.devices.ownership import Tenure
+from rt_sched.runtime.paced.faults.marks import MarkedTimer, Marks
+from rt_sched.runtime.paced.jobs.journal import Journal
+from rt_sched.runtime.paced.jobs.practice import practise
+from rt_sched.runtime.paced.jobs.rehearsal import Example
+from rt_sched.runtime.paced.jobs.stopping import Stopper
+from rt_sched.runtime.paced.jobs.worker import BudgetTimer, Post, Worker
 from rt_sched.runtime.paced.roster import Roster, State
-from rt_sched.runtime.paced.stopping import Stopper
-from rt_sched.runtime.paced.tier import Seat
-from rt_sched.runtime.paced.turns import Turns
-from rt_sched.runtime.paced.worker import BudgetTimer, Post, Worker
+from rt_sched.runtime.paced.seats.tier import Seat
+from rt_sched.runtime.paced.seats.turns import Turns
 from rt_sched.trace.setup import EdgeRow, OverrunAction, TaskRow
 
 #: How often a worker does its example before the run; the last times are as fast as jobs will be.

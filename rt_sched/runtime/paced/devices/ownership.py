@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from rt_sched.runtime.paced.answers import Answer
+from rt_sched.runtime.paced.devices.answers import Answer
 from rt_sched.runtime.paced.shared import shared_array
 
 #: Owns a task nominally; standbys own one by their number, and nobody does when it stays lost or is dropped.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rt_sched.runtime.paced.answers import DeviceFailover
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.failover import Failover, Notice
-from rt_sched.runtime.paced.heartbeat import Heartbeats, Pulse
-from rt_sched.runtime.paced.ownership import Ownership
+from rt_sched.runtime.paced.devices.answers import DeviceFailover
+from rt_sched.runtime.paced.devices.failover import Failover, Notice
+from rt_sched.runtime.paced.devices.heartbeat import Heartbeats, Pulse
+from rt_sched.runtime.paced.devices.ownership import Ownership
+from rt_sched.runtime.paced.devices.watch import Watch
 from rt_sched.runtime.paced.roster import Roster
 from rt_sched.runtime.paced.supervisor import Duty
-from rt_sched.runtime.paced.watch import Watch
 
 #: How often the watch looks between two beats whether a supervisor has ended.
 _LOOKS_PER_BEAT = 2

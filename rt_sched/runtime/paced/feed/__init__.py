@@ -1,0 +1,1 @@
+"""What goes in: samples decoded ahead, and published at their instants."""

@@ -1,0 +1,1 @@
+"""In which class of the kernel each task runs, and when a job that has arrived may."""
