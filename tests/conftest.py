@@ -38,7 +38,9 @@ _LONGEST = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each file goes to one worker, in this order; those of `_HOST` all to the same one."""
     tests = Path(__file__).parent
     places = {tests / name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: (item.path.parent.name not in _HOST, places.get(item.path, len(places))))
