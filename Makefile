@@ -37,7 +37,7 @@ lint: $(VENV)/.packages
 # Types are checked on one core only, and most kernels compiled on another.
 test: $(VENV)/.packages
 	@$(MAKE) --no-print-directory -j2 install lint
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 benchmark: install
 	$(BIN)/python benchmarks/replay_overhead.py

@@ -6,6 +6,7 @@ Property tests try the same examples on every run, so that a failure is one that
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -38,15 +39,23 @@ _LONGEST = (
 )
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each file goes to one worker, in this order; those of `_HOST` all to the same one."""
     tests = Path(__file__).parent
     places = {tests / name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: (item.path.parent.name not in _HOST, places.get(item.path, len(places))))
-    for item in items:
-        folder = item.path.parent.name
-        item.add_marker(pytest.mark.xdist_group("host" if folder in _HOST else f"{folder}/{item.path.stem}"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each file goes to one worker; those of `_HOST` all to the same one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "host" if Path(file).parent.name in _HOST else file
+
+    return ByFile(config, log)
 
 
 LIMP = """

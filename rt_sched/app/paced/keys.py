@@ -19,12 +19,14 @@ class Keys:
     def __init__(self) -> None:
         self._before: list[Any] | None = None
         self._descriptor = -1
+        self._coming = select.poll()
 
     def __enter__(self) -> Keys:
         if sys.stdin is not None and sys.stdin.isatty():
             self._descriptor = sys.stdin.fileno()
             self._before = termios.tcgetattr(self._descriptor)
             tty.setcbreak(self._descriptor)
+            self._coming.register(self._descriptor, select.POLLIN)
         return self
 
     def __exit__(
@@ -40,7 +42,7 @@ class Keys:
 
     def pressed(self) -> str:
         """Those since the last time, in order."""
-        if self._before is None or not select.select([self._descriptor], [], [], 0)[0]:
+        if self._before is None or not self._coming.poll(0):
             return ""
         try:
             data = os.read(self._descriptor, _MOST_BYTES)
