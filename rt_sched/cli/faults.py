@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from rt_sched.cli.shared import Json, Salvage, app, command_line, compiling, console, print_json
+from rt_sched.cli.shared import (
+    Duration,
+    Json,
+    Rate,
+    RunOutput,
+    Salvage,
+    Tier,
+    app,
+    command_line,
+    compiling,
+    console,
+    print_json,
+)
 
 faults_app = typer.Typer(
     name="faults",
@@ -59,22 +71,13 @@ def run(
     seed: Seed = 0,
     threads: Threads = None,
     stages: Annotated[bool, typer.Option(help="Run the stages, or only monitors and schedule.")] = True,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Run folder.", show_default="runs/LOG, numbered"),
-    ] = None,
+    output: RunOutput = None,
     paced: Annotated[
         bool, typer.Option("--paced", help="Strike real processes on this host's scheduler, not modelled devices.")
     ] = False,
-    tier: Annotated[
-        str | None,
-        typer.Option(metavar="deadline|fifo|user", help="With --paced.", show_default="the best of fifo, user"),
-    ] = None,
-    rate: Annotated[str, typer.Option(help="With --paced: run time per host time, such as 0.5.")] = "1",
-    duration: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="With --paced: end after so much run time.", show_default="the whole log"),
-    ] = None,
+    tier: Tier = None,
+    rate: Rate = "1",
+    duration: Duration = None,
     salvage: Salvage = False,
     as_json: Json = False,
 ) -> None:

@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from rt_sched.cli.shared import EXIT_CODES, Json, Log, Salvage, app, command_line, compiling, console, print_json
+from rt_sched.cli.shared import (
+    EXIT_CODES,
+    Duration,
+    Json,
+    Log,
+    Rate,
+    RunOutput,
+    Salvage,
+    Tier,
+    app,
+    command_line,
+    compiling,
+    console,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from rt_sched.app.replay.job import ReplayResult
@@ -43,22 +57,13 @@ def replay(
             help="Lose a camera, lidar, imu, device or link (paced: device), such as camera:rear@1.5s..3s. Repeatable.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Run folder.", show_default="runs/LOG, numbered"),
-    ] = None,
+    output: RunOutput = None,
     paced: Annotated[
         bool, typer.Option("--paced", help="Real processes on this host's scheduler, wall clock, not modelled devices.")
     ] = False,
-    tier: Annotated[
-        str | None,
-        typer.Option(metavar="deadline|fifo|user", help="With --paced.", show_default="the best of fifo, user"),
-    ] = None,
-    rate: Annotated[str, typer.Option(help="With --paced: run time per host time, such as 0.5.")] = "1",
-    duration: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="With --paced: end after so much run time.", show_default="the whole log"),
-    ] = None,
+    tier: Tier = None,
+    rate: Rate = "1",
+    duration: Duration = None,
     live: Annotated[
         bool, typer.Option("--live", help="With --paced: watch the run; space pauses, n steps to the next sample.")
     ] = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +29,18 @@ Log = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout; all else goes to stderr.")]
 Salvage = Annotated[bool, typer.Option("--salvage", help="Read what can be read of a damaged recording.")]
+RunOutput = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Run folder.", show_default="runs/LOG, numbered")
+]
+#: Of paced runs.
+Tier = Annotated[
+    str | None, typer.Option(metavar="deadline|fifo|user", help="With --paced.", show_default="the best of fifo, user")
+]
+Rate = Annotated[str, typer.Option(help="With --paced: run time per host time, such as 0.5.")]
+Duration = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="With --paced: end after so much run time.", show_default="the whole log"),
+]
 
 
 @app.callback(invoke_without_command=True)
