@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import select
 import signal
 import threading
@@ -138,6 +139,22 @@ def test_a_child_returns_results_and_exceptions():
     with pytest.raises(OSError, match="No such") as caught:
         in_child(lambda: Path("/nothing/here").stat())
     assert caught.value.errno == errno.ENOENT
+
+
+def test_a_child_answers_where_a_thousand_descriptors_are_open():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 1200:
+        pytest.skip(f"no more than {hard} descriptors can be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    held = [os.open(os.devnull, os.O_RDONLY)]
+    try:
+        while held[-1] < 1030:
+            held.append(os.dup(held[0]))
+        assert in_child(lambda: 7) == 7
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_child_that_dies_or_hangs_is_told_of():

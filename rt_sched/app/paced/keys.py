@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import select
 import sys
 import termios
 import tty
 from types import TracebackType
 from typing import Any
+
+from rt_sched.runtime.host.polling import comes
 
 _MOST_BYTES = 64
 
@@ -19,14 +20,12 @@ class Keys:
     def __init__(self) -> None:
         self._before: list[Any] | None = None
         self._descriptor = -1
-        self._coming = select.poll()
 
     def __enter__(self) -> Keys:
         if sys.stdin is not None and sys.stdin.isatty():
             self._descriptor = sys.stdin.fileno()
             self._before = termios.tcgetattr(self._descriptor)
             tty.setcbreak(self._descriptor)
-            self._coming.register(self._descriptor, select.POLLIN)
         return self
 
     def __exit__(
@@ -42,7 +41,7 @@ class Keys:
 
     def pressed(self) -> str:
         """Those since the last time, in order."""
-        if self._before is None or not self._coming.poll(0):
+        if self._before is None or not comes(self._descriptor, 0):
             return ""
         try:
             data = os.read(self._descriptor, _MOST_BYTES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
-import select
 import signal
 import time
 import traceback
@@ -14,6 +13,7 @@ from typing import TypeVar
 
 from rt_sched.errors import DeploymentError
 from rt_sched.runtime.host import libc
+from rt_sched.runtime.host.polling import comes
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ def _read_all(reader: int, limit_s: float) -> bytes | None:
     pieces: list[bytes] = []
     while True:
         left = end - time.monotonic()
-        if left <= 0 or not select.select([reader], [], [], left)[0]:
+        if left <= 0 or not comes(reader, left):
             return None
         piece = os.read(reader, _AT_ONCE)
         if not piece:
@@ -105,7 +105,7 @@ def _is_running(pid: int) -> bool:
     """Whether a child has not ended. One that has only just written its answer is given time to end by itself."""
     descriptor = os.pidfd_open(pid)
     try:
-        return not select.select([descriptor], [], [], 1.0)[0]
+        return not comes(descriptor, 1.0)
     finally:
         os.close(descriptor)
 

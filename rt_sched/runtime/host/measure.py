@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import select
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rt_sched.runtime.host.cpu_time import CpuTimer, cpu_time_ns, process_clock
+from rt_sched.runtime.host.polling import comes
 from rt_sched.runtime.host.signals import SignalDescriptor
 from rt_sched.runtime.host.sleeping import now_ns, sleep_until_ns
 from rt_sched.units import NS_PER_S
@@ -69,7 +69,7 @@ def cpu_timer_lateness_ns(
             # Budgets of unequal lengths, so that they do not all end at the same place between two ticks.
             due = cpu_time_ns(clock) + budget_ns + turn * budget_ns // times
             timer.arm_at(due)
-            if not select.select([signals], [], [], limit_ns / NS_PER_S)[0]:
+            if not comes(signals, limit_ns / NS_PER_S):
                 break
             lateness.append(cpu_time_ns(clock) - due)
             signals.read()
