@@ -19,7 +19,6 @@ import importlib
 import json
 import os
 import platform
-import select
 import signal
 import statistics
 import struct
@@ -32,6 +31,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from rt_sched.runtime.host.polling import comes
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
@@ -103,9 +104,7 @@ def measure(transport: ModuleType, case: Case) -> list[int]:
             gc.disable()
             _send(peer, case)
             gc.enable()
-            waits = select.poll()
-            waits.register(answers, select.POLLIN)
-            if not waits.poll(1000):
+            if not comes(answers, 1.0):
                 os.kill(child, signal.SIGALRM)  # some were lost
             content = answers.read()
     finally:

@@ -124,10 +124,10 @@ def test_a_list_holds_who_waits_and_a_heap_its_first_in_front(
                 rows[task]["key_ns"], jobs[task]["release_ns"] = key_ns, release_ns
                 ready.set_hold.py_func(m, task, READY)
             for number, processor in enumerate(processors):
-                _check_list(m, number, processor, ordered=ordered)
+                assert_list_is_in_place(m, number, processor, ordered=ordered)
 
 
-def _check_list(m: SimpleNamespace, number: int, processor: dict[str, int], *, ordered: bool) -> None:
+def assert_list_is_in_place(m: SimpleNamespace, number: int, processor: dict[str, int], *, ordered: bool) -> None:
     first = processor["first_waiting"]
     listed = m.links[first : first + processor["waiting"]]
     assert sorted(listed) == [n for n, row in enumerate(m.tasks) if row["hold"] == READY and row["processor"] == number]

@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import select
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from paced_kills import write_small_system
 
 from rt_sched.app.paced.keys import Keys
 from rt_sched.app.paced.verdict import paced_status
+from rt_sched.runtime.host.polling import comes
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.jobs.journal import NONE, Journal
 from rt_sched.runtime.paced.standing import Standing, standings
@@ -70,13 +70,6 @@ def test_a_paused_run_is_never_ok() -> None:
     )
 
 
-def _comes(descriptor: int, within_ms: int) -> bool:
-    """Whether there is something to read; select(2) knows no descriptors above 1023."""
-    waits = select.poll()
-    waits.register(descriptor, select.POLLIN)
-    return bool(waits.poll(within_ms))
-
-
 class _Watched:
     """`rt-sched replay --paced --live` on a terminal of its own."""
 
@@ -106,7 +99,7 @@ class _Watched:
         until, self._seen = time.monotonic() + _HANG_S, ""
         while (found := re.search(pattern, self._seen)) is None:
             assert time.monotonic() < until, self._seen[-2000:]
-            if _comes(self._ours, 500):
+            if comes(self._ours, 0.5):
                 self._seen += os.read(self._ours, 65536).decode("utf-8", "replace")
         return found.group()
 
@@ -155,7 +148,7 @@ def test_a_terminal_that_goes_away_presses_no_keys() -> None:
         with Keys() as keys:
             assert keys.there and keys.pressed() == ""
             os.write(ours, b" n")
-            assert _comes(theirs, 10_000)
+            assert comes(theirs, 10)
             assert keys.pressed() == " n"
             os.close(ours)
             assert keys.pressed() == "" and not keys.there
