@@ -53,7 +53,7 @@ class StageDefect(RtSchedError):
 
 #: How long stages may take to start, before the run is given up.
 _START_LIMIT_S = 180.0
-#: From the moment at which everybody is ready to run time 0.
+#: From the moment at which everybody is ready to run time 0, at least.
 _LEAD_NS = 200_000_000
 #: How long processes may take to end once the run is over.
 _END_LIMIT_S = 5.0
@@ -72,7 +72,8 @@ class PacedRun:
         self._cpusets: dict[int, ExclusiveCpuset] = {}  # one for each core: SCHED_DEADLINE has no pinning inside
         self._publisher = publisher_of(order.system, order.plan, order.rehearsal.bytes_of)
         self.clock = PacedClock(order.rate)
-        self._posts = Posts(order, self._cores, self._reserved(), self.clock, self._go_to)
+        self._reservations = self._reserved()
+        self._posts = Posts(order, self._cores, self._reservations, self.clock, self._go_to)
         self._roster = self._posts.roster
         real_time = order.tier is not Tier.USER
         self._guard, self._ownership = None, Ownership(len(order.setup.tasks))
@@ -100,7 +101,7 @@ class PacedRun:
             self._wait_for(State.READY, pids)
             self.clock.prepare()
             self._wait_for(State.SEATED, pids)
-            self.clock.begin(time.monotonic_ns() + _LEAD_NS)
+            self.clock.begin(time.monotonic_ns() + self._lead_ns())
             workers = self._let_run(pids, progress)
             self._end(pids)
         return PacedOutcome(
@@ -194,6 +195,11 @@ class PacedRun:
         extra = {self._cores[self._publisher.processor]: self._publisher.reservation}
         check_room(order.system, order.plan, reservations, self._cores, extra, deadline_share())
         return {index: as_scheduling(one, order.rate) for index, one in reservations.items()}
+
+    def _lead_ns(self) -> int:
+        """The begin wakes everybody: what that takes of a reservation is given back within its period."""
+        wanted = (*self._reservations.values(), self._publisher_scheduling())
+        return max(_LEAD_NS, *(one.period_ns for one in wanted))
 
     def _publisher_scheduling(self) -> Scheduling:
         if self._order.tier is Tier.DEADLINE:

@@ -79,7 +79,7 @@ def work(job: Employment, *, is_spare: bool) -> None:
         post, timers = job.open_post(stage.stateful), budget_timers(job, stage)
         set_scheduling(job.seat.scheduling)
         places["state"][mine] = State.SEATED
-        if job.clock.wait_until_begun() and job.clock.sleep_until(job.marks.away_until_ns(mine)):
+        if job.clock.wait_until_begun() and _back(job):
             serve(job, stage, post, timers)
 
 
@@ -120,6 +120,16 @@ def failures_told(job: Employment) -> Iterator[None]:
     except Exception as error:
         job.roster.fail(mine, f"{type(error).__name__}: {error}", is_defect=True)
         raise
+
+
+def _back(job: Employment) -> bool:
+    """Waits as long as the task is kept away; False when the run has ended before.
+
+    Nobody else wakes at time 0: a reservation whose deadline is before its period serves nothing between the two, so
+    the first message would wait for a period after a wake-up that had nothing to do.
+    """
+    away_until_ns = job.marks.away_until_ns(job.index)
+    return not away_until_ns or job.clock.sleep_until(away_until_ns)
 
 
 def _called(job: Employment, calls: int) -> bool:
