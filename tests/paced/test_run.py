@@ -103,6 +103,14 @@ def test_no_job_takes_longer_than_its_bound(ended: Ended) -> None:
             assert int((jobs["finish_ns"] - jobs["arrival_ns"])[done].max(initial=0)) <= row["bound_ns"], row["name"]
 
 
+def test_nobody_waits_for_a_reservation_at_the_beginning(ended: Ended) -> None:
+    """A worker that wakes in vain just before its first message may have to wait for a whole period of its own."""
+    for task in () if ended.summary["tier"] == "user" else ("fuse", "understand", "plan", "control"):
+        jobs = ended.jobs(task)
+        waited = (jobs["start_ns"] - jobs["arrival_ns"])[jobs["status"] == JobStatus.COMPLETED]
+        assert np.median(waited[:3]) < np.median(waited[3:]) + 15e6, task
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
