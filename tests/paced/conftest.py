@@ -47,14 +47,14 @@ class Ended:
 
 
 class Running:
-    """A paced run in a process group of its own."""
+    """A paced run, or one in lockstep, in a process group of its own."""
 
-    def __init__(self, folder: Path, *options: str, system: Path = SYSTEM) -> None:
+    def __init__(self, folder: Path, *options: str, system: Path = SYSTEM, paced: bool = True) -> None:
         self.folder = folder
         call = "import sys; sys.argv[0] = 'rt-sched'; from rt_sched.cli import main; main()"
-        arguments = ["replay", str(LOG), "--system", str(system), "--paced", "--json", "-o", str(folder), *options]
+        arguments = ["replay", str(LOG), "--system", str(system), "--json", "-o", str(folder), *options]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", call, *arguments],
+            [sys.executable, "-c", call, *arguments, *(("--paced",) if paced else ())],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

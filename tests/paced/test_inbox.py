@@ -45,6 +45,9 @@ class Tray:
     def take(self) -> Note | None:
         return self.notes.pop(0) if self.notes else None
 
+    def due_ns(self) -> int | None:
+        return self.notes[0].head.published_ns if self.notes else None
+
 
 def _edge(role: Role, kind: EdgeKind = EdgeKind.QUEUE) -> EdgeRow:
     return EdgeRow(target=0, input="x", kind=kind, role=role, task=1)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from rt_sched.errors import DeploymentError
+from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.refusal import left_out, refuse
 from rt_sched.trace.setup import (
     DeadlineAction,
@@ -38,7 +39,6 @@ EDGE = EdgeRow(0, "image", EdgeKind.LATEST, Role.READ, sensor=0)
 PLAIN = Setup((ProcessorRow("ecu.cpu", Policy.FIXED_PRIORITY, True),), ("camera",), (TASK,), (EDGE,))
 #: What is declared of the task, and the words that name it.
 OF_TASKS = [
-    ({"let": True}, "let"),
     ({"sections": (SectionRow(0, 1, 2),)}, "critical sections"),
     ({"suspensions": (SuspensionRow(1, 1, 2),)}, "suspensions"),
     ({"preemption_points_ns": (5,)}, "preemption points"),
@@ -85,6 +85,7 @@ def test_what_is_not_carried_out_is_refused(setup: Setup, words: str) -> None:
         {},
         {"overrun_action": OverrunAction.ABORT},
         {"overrun_action": OverrunAction.FAIL_OVER},
+        {"let": True},
         {"overrun_action": OverrunAction.SKIP_NEXT},
         {"budget_ns": None, "overrun_action": OverrunAction.THROTTLE},
         {"jitter_ns": 3, "extra_separation_ns": 4, "weakly_hard": (1, 2), "high_criticality": True},
@@ -94,6 +95,37 @@ def test_everything_else_is_let_in(given: dict[str, object]) -> None:
     setup = replace(PLAIN, tasks=(replace(TASK, **given),), resources=(ResourceRow("bus", Protocol.NONE),))
     assert left_out(setup) == []
     refuse(setup)
+
+
+READER = replace(TASK, name="follow")
+ACTIVATED = EdgeRow(1, "road", EdgeKind.QUEUE, Role.EACH, task=0)
+
+
+@pytest.mark.parametrize(
+    ("edge", "tier", "words"),
+    [
+        (ACTIVATED, Tier.FIFO, None),
+        (ACTIVATED, Tier.DEADLINE, "activating input road of follow from brake .let. in the tier deadline"),
+        (replace(ACTIVATED, role=Role.READ), Tier.FIFO, "queue of input road of follow from brake"),
+        (replace(ACTIVATED, role=Role.PAIRED), Tier.FIFO, "queue of input road of follow from brake"),
+        (replace(ACTIVATED, role=Role.READ, kind=EdgeKind.LATEST), Tier.DEADLINE, None),
+    ],
+)
+def test_what_dated_messages_cannot_do_is_refused(edge: EdgeRow, tier: Tier, words: str | None) -> None:
+    let = replace(PLAIN, tasks=(replace(TASK, let=True), READER), edges=(EDGE, edge))
+    refuse(replace(let, tasks=(TASK, READER)), tier=tier)
+    if words is None:
+        refuse(let, tier=tier)
+    else:
+        with pytest.raises(DeploymentError, match=words):
+            refuse(let, tier=tier)
+
+
+def test_commands_to_the_actuators_side_have_no_date() -> None:
+    let = replace(PLAIN, tasks=(replace(TASK, let=True),))
+    refuse(let, commands_of="another")
+    with pytest.raises(DeploymentError, match="actuators' side"):
+        refuse(let, commands_of=TASK.name)
 
 
 def test_all_of_it_is_named_at_once() -> None:

@@ -96,7 +96,7 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
         failover = device_failover(system, plan, timeline.samples, horizon_ns)
         check_tier_of_failover(tier)
     host_cores(system, plan)
-    refuse(given.setup)
+    refuse(given.setup, tier=tier, commands_of=None if system.safety is None else system.safety.arbiter)
     authenticator = authenticator_of(system)
     progress.step("loading the scheduling kernel")
     kernels.warm_up()

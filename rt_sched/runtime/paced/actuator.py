@@ -28,6 +28,7 @@ from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.jobs.codec import Encoded, decoded
+from rt_sched.runtime.paced.jobs.edges import Publish
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.stage_graph import NoData, Outputs
 from rt_sched.transport import Channel, ChannelReader, Segment
@@ -58,8 +59,6 @@ _ROW = np.dtype(
         ("doubt", f"S{_TEXT_BYTES}"),
     ]
 )
-
-Publish = Callable[[Mapping[str, Encoded], int, int, Callable[[], int]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +96,23 @@ class ActuatorSide:
         writer = self._port.writer(_CHANNEL)
 
         def to_both(
-            parcels: Mapping[str, Encoded], number: int, capture_ns: int, finished_ns: Callable[[], int]
+            parcels: Mapping[str, Encoded], number: int, capture_ns: int, finished_ns: Callable[[], int | None]
         ) -> None:
             parcel = parcels[self._where]
             loan = writer.loan(parcel.size)
             parcel.write(loan.data)
-            sent_ns: list[int] = []
+            sent_ns: list[int | None] = []
 
-            def noted() -> int:
+            def noted() -> int | None:
                 sent_ns.append(finished_ns())
                 return sent_ns[0]
 
             publish(parcels, number, capture_ns, noted)
-            writer.publish(loan, capture_ns, sent_ns[0] if sent_ns else noted(), size=parcel.size, tag=number)
+            counts_ns = sent_ns[0] if sent_ns else noted()
+            if counts_ns is None:
+                writer.give_back(loan)
+            else:
+                writer.publish(loan, capture_ns, counts_ns, size=parcel.size, tag=number)
 
         return to_both
 

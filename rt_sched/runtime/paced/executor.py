@@ -66,7 +66,7 @@ class PacedRun:
     """One run. Make it and call `run`, in a process with no other thread: all others are forked from it."""
 
     def __init__(self, order: PacedOrder) -> None:
-        refuse(order.setup)
+        refuse(order.setup, tier=order.tier, commands_of=None if order.actuator is None else order.actuator.task)
         self._order = order
         self._cores = host_cores(order.system, order.plan)
         self._cpusets: dict[int, ExclusiveCpuset] = {}  # one for each core: SCHED_DEADLINE has no pinning inside

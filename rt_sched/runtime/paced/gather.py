@@ -209,8 +209,8 @@ def _drops(setup: Setup, jobs: JobTable, samples: SampleTable) -> DropTable:
             sent_rows = np.flatnonzero((samples.sensor == edge.sensor) & (samples.status == SampleStatus.DELIVERED))
             sent, sent_ns = message_of_sample(sent_rows), samples.arrival_ns[sent_rows]
         else:
-            sent_rows = np.flatnonzero((jobs.task == edge.task) & (jobs.status == JobStatus.COMPLETED))
-            sent, sent_ns = sent_rows, jobs.finish_ns[sent_rows]
+            sent = np.flatnonzero(has_published(setup, jobs) & (jobs.task == edge.task))
+            sent_ns = published_ns(setup, jobs)[sent]
         if not len(read) or not len(sent):
             continue
         was_read = np.isin(sent, read)
@@ -231,6 +231,29 @@ _ENDINGS = {
 }
 
 
+def published_ns(setup: Setup, jobs: JobTable) -> Int64s:
+    """From when on the outputs of every job count, int64[n_jobs]: its finish, with LET its absolute deadline."""
+    let = np.array([task.let for task in setup.tasks], np.bool_)[jobs.task]
+    return np.where(let, jobs.deadline_ns, jobs.finish_ns)
+
+
+def has_published(setup: Setup, jobs: JobTable) -> npt.NDArray[np.bool_]:
+    """Whether a job has handed anything on, bool[n_jobs]: with LET only one that had finished at its deadline."""
+    completed: npt.NDArray[np.bool_] = jobs.status == JobStatus.COMPLETED
+    in_time: npt.NDArray[np.bool_] = jobs.finish_ns <= published_ns(setup, jobs)
+    return completed & in_time
+
+
+def _let_publications(setup: Setup, jobs: JobTable, horizon_ns: int) -> npt.NDArray[np.int64]:
+    """What became of every job with LET at its deadline, int64[n, 6], as rows of events."""
+    let = np.array([task.let for task in setup.tasks], np.bool_)[jobs.task]
+    rows = np.flatnonzero(let & (jobs.deadline_ns < horizon_ns) & (jobs.status != JobStatus.LOST))
+    kinds = np.where(has_published(setup, jobs)[rows], EventKind.LET_PUBLISH, EventKind.LET_UNFINISHED)
+    tasks = jobs.task[rows].astype(np.int64)
+    processors = np.array([task.processor for task in setup.tasks], np.int64)[tasks]
+    return np.column_stack([jobs.deadline_ns[rows], kinds, processors, tasks, rows, np.full(len(rows), NONE)])
+
+
 def _events(setup: Setup, jobs: JobTable, horizon_ns: int) -> EventTable:
     """How jobs ended that did not complete, and where tasks moved."""
     kinds = np.array([_ENDINGS.get(JobStatus(status), NONE) for status in jobs.status.tolist()], np.int64)
@@ -240,7 +263,8 @@ def _events(setup: Setup, jobs: JobTable, horizon_ns: int) -> EventTable:
     ended = np.column_stack(
         [times, kinds[rows], processors, jobs.task[rows].astype(np.int64), rows, np.full(len(rows), NONE)]
     )
-    table = np.concatenate((np.array(moves(setup, horizon_ns), np.int64).reshape(-1, 6), ended))
+    moved = np.array(moves(setup, horizon_ns), np.int64).reshape(-1, 6)
+    table = np.concatenate((moved, ended, _let_publications(setup, jobs, horizon_ns)))
     table = table[np.argsort(table[:, 0], kind="stable")]
     return EventTable(
         time_ns=table[:, 0],

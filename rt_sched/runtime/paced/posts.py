@@ -9,13 +9,14 @@ from typing import cast
 from rt_sched.ports import Port
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.keys import authenticator_of
-from rt_sched.runtime.paced.actuator import ActuatorSide, Publish
+from rt_sched.runtime.paced.actuator import ActuatorSide
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.devices.ownership import NOMINAL, Ownership, Tenure
 from rt_sched.runtime.paced.faults.marks import Marks
 from rt_sched.runtime.paced.feed.line import ReadyLine, line_channels
 from rt_sched.runtime.paced.jobs.arrivals import MessageArrivals, TimedArrivals
-from rt_sched.runtime.paced.jobs.edges import channel_name, channels_of, inlets_of, outlets_of
+from rt_sched.runtime.paced.jobs.dated import Sight
+from rt_sched.runtime.paced.jobs.edges import Publish, channel_name, channels_of, inlets_of, outlets_of
 from rt_sched.runtime.paced.jobs.inbox import Inbox
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.jobs.process import Employment, ends_jobs
@@ -149,7 +150,8 @@ class Posts:
         order, index = self._order, tenure.task
         task, row = order.system.tasks[index], self.rows[place]
         edges = tuple(edge for edge in order.setup.edges if edge.target == index)
-        inlets = inlets_of(self.port, order.system, order.setup, index, copy=stateful, kept=self._kept)
+        sight = Sight(self._clock)
+        inlets = inlets_of(self.port, order.system, order.setup, index, sight, copy=stateful, kept=self._kept)
         inbox = Inbox(edges, inlets, row.tolerance_ns)
         outlets = outlets_of(self.port, task.name, self._channels, order.output_ports[index])
         publish: Publish = outlets.publish
@@ -170,6 +172,7 @@ class Posts:
             clock=self._clock,
             arrivals=arrivals,
             inbox=inbox,
+            sight=sight,
             journal=journal,
             turns=self._turns[place],
             publish=publish,

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rt_sched.errors import DeploymentError
-from rt_sched.trace.setup import DeadlineAction, OverrunAction, Policy, ProcessorRow, Setup, TaskRow
+from rt_sched.runtime.host.tiers import Tier
+from rt_sched.trace.setup import (
+    DeadlineAction,
+    EdgeKind,
+    OverrunAction,
+    Policy,
+    ProcessorRow,
+    Role,
+    Setup,
+    TaskRow,
+)
 
 _CARRIED_OUT = (OverrunAction.LOG, OverrunAction.ABORT, OverrunAction.SKIP_NEXT, OverrunAction.FAIL_OVER)
 
 
-def refuse(setup: Setup) -> None:
-    """Raises DeploymentError with everything in `setup` that would happen in a simulation and not in a paced run."""
-    found = left_out(setup)
+def refuse(setup: Setup, *, tier: Tier = Tier.FIFO, commands_of: str | None = None) -> None:
+    """Raises DeploymentError with everything in `setup` that would happen in a simulation and not in a paced run.
+
+    `commands_of`: the task whose outputs go to the actuators' side, None where there is none.
+    """
+    found = [*left_out(setup), *_of_let(setup, tier, commands_of)]
     if found:
         raise DeploymentError(f"a paced run does not carry out: {'; '.join(found)}. Simulate or replay it in lockstep")
 
@@ -35,8 +48,6 @@ def _of_processor(row: ProcessorRow) -> Iterator[str]:
 
 
 def _of_task(row: TaskRow) -> Iterator[str]:
-    if row.let:
-        yield f"communication at arrival and deadline (let) of {row.name}"
     if row.sections:
         yield f"the critical sections of {row.name}"
     if row.suspensions:
@@ -55,6 +66,25 @@ def _of_task(row: TaskRow) -> Iterator[str]:
         yield f"every {row.every}th arrival only of {row.name}"
     if row.explicit_arrivals_ns is not None:
         yield f"listed arrivals of {row.name}"
+
+
+def _of_let(setup: Setup, tier: Tier, commands_of: str | None) -> Iterator[str]:
+    """What dated messages (`rt_sched.runtime.paced.jobs.dated`) cannot do.
+
+    They ring when they are handed on. Under SCHED_DEADLINE a reader who wakes up then and has to sleep until they count
+    would have used up some of the reservation of the job for which it does.
+    """
+    for edge in setup.edges:
+        if edge.task is None or edge.link is not None or not setup.tasks[edge.task].let:
+            continue
+        what = f"input {edge.input} of {setup.tasks[edge.target].name} from {setup.tasks[edge.task].name} (let)"
+        if edge.kind is EdgeKind.QUEUE and edge.role is not Role.EACH:
+            yield f"the queue of {what}, whose messages do not activate it one by one"
+        if edge.role is not Role.READ and tier is Tier.DEADLINE:
+            yield f"the activating {what} in the tier deadline"
+    for row in setup.tasks:
+        if row.let and row.name == commands_of:
+            yield f"communication at arrival and deadline (let) of {row.name}, whose commands go to the actuators' side"
 
 
 def _of_links(setup: Setup) -> Iterator[str]:

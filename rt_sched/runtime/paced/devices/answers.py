@@ -102,6 +102,7 @@ def device_failover(system: System, plan: Plan, samples: SampleTable, horizon_ns
 
 def _left_out(changed: Setup) -> list[str]:
     found = [f"another variant of {change.row.name}" for change in changed.task_changes if not change.moved]
+    found += [f"communication at arrival and deadline (let) of {row.name}" for row in changed.tasks if row.let]
     return found + (["messages over links"] if changed.route_changes else [])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from fractions import Fraction
@@ -17,6 +18,9 @@ from rt_sched.trace.records import JobStatus
 from rt_sched.trace.setup import TaskRow
 from rt_sched.transport.bell import Bell
 from rt_sched.units import NS_PER_S
+
+#: How often a worker looks, while run time stands still, whether a message counts that lies there already.
+_LOOK_NS = 10_000_000
 
 
 class Arrivals(Protocol):
@@ -98,6 +102,7 @@ class MessageArrivals:
     """Jobs of a task that messages activate. `bell`: whoever publishes to it rings, and so does the end of the run.
 
     It is never looked in between: under SCHED_DEADLINE a look would use up some of the reservation of the next job.
+    Only for messages that lie there before they count it wakes up by itself.
     """
 
     def __init__(self, row: TaskRow, inbox: Inbox, bell: Bell, clock: PacedClock, journal: Journal, pid: int) -> None:
@@ -113,7 +118,14 @@ class MessageArrivals:
                 return arrival
             if self._clock.ended:
                 return None
-            self._bell.wait(seen, None)
+            self._bell.wait(seen, self._due_host_ns())
+
+    def _due_host_ns(self) -> int | None:
+        """When a message counts that lies there already, on the host's clock; None where no such one waits."""
+        due_ns = self._inbox.due_ns()
+        if due_ns is None:
+            return None
+        return time.monotonic_ns() + _LOOK_NS if self._clock.paused else self._clock.host_ns(due_ns)
 
     def take_over(self, switch_ns: int, *, redo: bool) -> None:
         last: dict[int, Letter] = {}

@@ -10,10 +10,12 @@ from rt_sched.errors import DataError
 from rt_sched.model import Edge, EdgeKind, Overflow, System
 from rt_sched.ports import Message, Port, Reader, Writer
 from rt_sched.runtime.paced.jobs.codec import Encoded, decoded
-from rt_sched.runtime.paced.jobs.inbox import Head
+from rt_sched.runtime.paced.jobs.dated import DatedInlet, Sight
+from rt_sched.runtime.paced.jobs.inbox import Head, Inlet
 from rt_sched.runtime.stage_graph import NoData, Outputs
 from rt_sched.trace import setup as rows
 from rt_sched.transport import Channel, ChannelReader
+from rt_sched.units import NS_PER_S, floor_int
 
 #: An activating message makes a job at once, however deep its queue; so many may wait for a job that runs too long.
 _BACKLOG = 32
@@ -21,8 +23,13 @@ _BACKLOG = 32
 _SMALL_BYTES = 1 << 16
 #: Room beyond the largest message of the rehearsal: messages of one kind differ.
 _GROWTH, _LEAST_BYTES = 3, 1 << 16
+#: Of the messages of a register that do not count yet.
+_LONGEST_HISTORY = 64
 #: Messages in hand at once: what a job reads, and what waits for its partner.
 _HOLDS = 3
+
+#: Hands on what a job has packed, by port, with its number and stamp; the last says from when on it counts, if at all.
+Publish = Callable[[Mapping[str, Encoded], int, int, Callable[[], int | None]], None]
 
 
 def channel_name(source: str, port: str | None) -> str:
@@ -45,7 +52,8 @@ def channels_of(
     for task in system.tasks:
         for given in task.inputs:
             mine = readers.setdefault((given.source, given.port), [])
-            mine += _readers(task.name, next(edges), given.edge, kept)
+            edge = next(edges)
+            mine += _readers(task.name, edge, given.edge, kept, _history_of(system, setup, edge))
     return tuple(
         Channel(
             channel_name(*source),
@@ -61,15 +69,43 @@ def _room_for(is_sensor: bool, seen_bytes: int) -> int:
     return max(_LEAST_BYTES, seen_bytes * 3 // 2) if is_sensor else max(_LEAST_BYTES, _GROWTH * seen_bytes)
 
 
-def _readers(task: str, edge: rows.EdgeRow, declared: Edge, kept: Collection[int]) -> list[ChannelReader]:
+def _readers(
+    task: str, edge: rows.EdgeRow, declared: Edge, kept: Collection[int], history: int | None
+) -> list[ChannelReader]:
+    """`history`: how many messages a register keeps some of which do not count yet, None where all do."""
     name = f"{task}.{edge.input}"
+    register = Edge(EdgeKind.LATEST, 1, Overflow.DROP_OLDEST)
+    if history is not None:
+        register = Edge(EdgeKind.QUEUE, history, Overflow.DROP_OLDEST)
     if edge.role is rows.Role.READ:
-        return [ChannelReader(name, declared, _HOLDS, task)]
+        return [ChannelReader(name, register if edge.kind is rows.EdgeKind.LATEST else declared, _HOLDS, task)]
     depth = max(declared.depth, _BACKLOG) if edge.role is rows.Role.EACH else declared.depth
     found = [ChannelReader(name, Edge(EdgeKind.QUEUE, depth, declared.overflow), _HOLDS, task)]
     if _needs_newest(edge, kept):
-        found.append(ChannelReader(f"{name}/newest", Edge(EdgeKind.LATEST, 1, Overflow.DROP_OLDEST), _HOLDS, task))
+        found.append(ChannelReader(f"{name}/newest", register, _HOLDS, task))
     return found
+
+
+def is_dated(setup: rows.Setup, edge: rows.EdgeRow) -> bool:
+    """Whether not all that lies at the end of an edge counts: by LET of its source or of its target."""
+    source_let = edge.task is not None and edge.link is None and setup.tasks[edge.task].let
+    return source_let or setup.tasks[edge.target].let
+
+
+def _history_of(system: System, setup: rows.Setup, edge: rows.EdgeRow) -> int | None:
+    """Messages that may come until those count that lie there, or until a job reads that has arrived: of both twice
+    what the least distance of messages allows, as those of a delayed source may be closer together.
+    """
+    if not is_dated(setup, edge):
+        return None
+    target = setup.tasks[edge.target]
+    span_ns = target.deadline_ns if target.let else 0
+    if edge.task is not None:
+        apart_ns = system.tasks[edge.task].separation_ns
+        span_ns += setup.tasks[edge.task].deadline_ns if setup.tasks[edge.task].let else 0
+    else:
+        apart_ns = floor_int(NS_PER_S / system.sensors[edge.sensor or 0].rate_hz)
+    return min(_LONGEST_HISTORY, 2 * -(-span_ns // max(apart_ns, 1)) + 2)
 
 
 def _needs_newest(edge: rows.EdgeRow, kept: Collection[int]) -> bool:
@@ -127,6 +163,11 @@ class PortInlet:
         letter, self._waiting = self._waiting or self._letter(self._reader), None
         return letter
 
+    def due_ns(self) -> int | None:
+        """When the message was published that waits longest."""
+        head = self.oldest()
+        return None if head is None else head.published_ns
+
     def _letter(self, reader: Reader) -> PortLetter | None:
         message = reader.take()
         return None if message is None else PortLetter(message, copy=self._copy)
@@ -146,11 +187,12 @@ class Outlets:
     writers: Mapping[str, Writer]
 
     def publish(
-        self, parcels: Mapping[str, Encoded], number: int, capture_ns: int, finished_ns: Callable[[], int]
+        self, parcels: Mapping[str, Encoded], number: int, capture_ns: int, finished_ns: Callable[[], int | None]
     ) -> None:
         """Publishes every port at one instant; `finished_ns` says which, and is asked before anybody can read.
 
-        A message that is larger than its channel takes is replaced by the reason.
+        Where it says none, nothing is published. A message that is larger than its channel takes is replaced by the
+        reason.
         """
         loans = []
         for port, writer in self.writers.items():
@@ -164,6 +206,9 @@ class Outlets:
             loans.append((writer, loan, parcel.size))
         published_ns = finished_ns()
         for writer, loan, size in loans:
+            if published_ns is None:
+                writer.give_back(loan)
+                continue
             writer.publish(loan, capture_ns, published_ns, size=size, tag=number)
 
 
@@ -173,15 +218,28 @@ def outlets_of(port: Port, task: str, channels: Mapping[str, Channel], ports: Se
 
 
 def inlets_of(
-    port: Port, system: System, setup: rows.Setup, task_index: int, *, copy: bool, kept: Collection[int] = ()
-) -> list[PortInlet]:
-    """Claims the reading ends of a task, slot by slot. `kept`: as for `channels_of`."""
+    port: Port,
+    system: System,
+    setup: rows.Setup,
+    task_index: int,
+    sight: Sight,
+    *,
+    copy: bool,
+    kept: Collection[int] = (),
+) -> list[Inlet]:
+    """Claims the reading ends of a task, slot by slot. `sight`: of the process. `kept`: as for `channels_of`."""
     task = system.tasks[task_index]
     edges = [edge for edge in setup.edges if edge.target == task_index]
-    found = []
+    found: list[Inlet] = []
     for given, edge in zip(task.inputs, edges, strict=True):
         channel, name = channel_name(given.source, given.port), f"{task.name}.{edge.input}"
+        reader = port.reader(channel, name)
         newest = port.reader(channel, f"{name}/newest") if _needs_newest(edge, kept) else None
         is_register = edge.role is rows.Role.READ and edge.kind is rows.EdgeKind.LATEST
-        found.append(PortInlet(port.reader(channel, name), newest, is_register=is_register, copy=copy))
+        if is_dated(setup, edge):
+            messages = PortInlet(reader, None, is_register=False, copy=copy)
+            past = None if newest is None else PortInlet(newest, None, is_register=False, copy=copy)
+            found.append(DatedInlet(None, messages, sight) if is_register else DatedInlet(messages, past, sight))
+        else:
+            found.append(PortInlet(reader, newest, is_register=is_register, copy=copy))
     return found

@@ -34,12 +34,13 @@ class Inlet(Protocol):
     """The reading end of one edge.
 
     `newest` hands out the newest message again and again, also one that was taken; `oldest` looks at the one that waits
-    longest, `take` takes it.
+    longest, `take` takes it. `due_ns`: from when on the one that waits longest counts, None where none waits.
     """
 
     def newest(self) -> Letter | None: ...
     def oldest(self) -> Head | None: ...
     def take(self) -> Letter | None: ...
+    def due_ns(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,11 @@ class Inbox:
     def next_arrival(self) -> Arrival | None:
         """The job whose messages have been there longest, None when there is none."""
         return self._next_pair() if self._paired else self._next_single()
+
+    def due_ns(self) -> int | None:
+        """Run time from which on there may be a job of messages that lie here, None where none lies."""
+        known = [due_ns for slot in (*self._each, *self._paired) if (due_ns := self._inlets[slot].due_ns()) is not None]
+        return min(known, default=None)
 
     def _next_single(self) -> Arrival | None:
         waiting = [(head.published_ns, slot) for slot in self._each if (head := self._inlets[slot].oldest())]

@@ -10,6 +10,7 @@ from rt_sched.ports import Stage
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.devices.ownership import alone
 from rt_sched.runtime.paced.jobs.codec import Encoded, decoded
+from rt_sched.runtime.paced.jobs.dated import Sight
 from rt_sched.runtime.paced.jobs.inbox import Arrival, Head, Inbox
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.jobs.rehearsal import Example
@@ -44,6 +45,7 @@ def practise_all(
         clock=clock,
         arrivals=_NoArrivals(),
         inbox=Inbox(edges, desks, row.tolerance_ns),
+        sight=Sight(clock),
         journal=journal,
         turns=Turns(Policy.FIXED_PRIORITY, 0, 0),
         publish=_written,
@@ -111,8 +113,13 @@ class _Desk:
     def take(self) -> _Letter | None:
         return self.newest()
 
+    def due_ns(self) -> int | None:
+        return None
 
-def _written(parcels: Mapping[str, Encoded], _number: int, _capture_ns: int, finished_ns: Callable[[], int]) -> None:
+
+def _written(
+    parcels: Mapping[str, Encoded], _number: int, _capture_ns: int, finished_ns: Callable[[], int | None]
+) -> None:
     for parcel in parcels.values():
         parcel.to_bytes()
     finished_ns()

@@ -18,7 +18,8 @@ from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.devices.ownership import Tenure
 from rt_sched.runtime.paced.jobs.arrivals import Arrivals
 from rt_sched.runtime.paced.jobs.codec import Encoded
-from rt_sched.runtime.paced.jobs.edges import packed
+from rt_sched.runtime.paced.jobs.dated import Sight
+from rt_sched.runtime.paced.jobs.edges import Publish, packed
 from rt_sched.runtime.paced.jobs.inbox import Arrival, Inbox, Letter
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.seats.turns import Turns
@@ -35,8 +36,9 @@ _NOTHING: Mapping[int, Letter] = {}
 class Post:
     """Everything that a worker works with; its parts lie in shared memory, so that another can go on in its place.
 
-    `publish`: hands on what a job has packed, by port, with its number and stamp; its last argument notes and returns
-    the run time, and is called before anybody can read.
+    `publish`: hands on what a job has packed, by port, with its number and stamp; its last argument notes that the job
+    has finished, returns the run time from which on the messages count, None where there are to be none, and is called
+    before anybody can read. `sight`: of `inbox`.
     `keep`: puts it into the record of the run. `tenure`: whether the process owns its task, and what is in force.
     `authenticator`: of messages that must carry a tag.
     """
@@ -47,9 +49,10 @@ class Post:
     clock: PacedClock
     arrivals: Arrivals
     inbox: Inbox
+    sight: Sight
     journal: Journal
     turns: Turns
-    publish: Callable[[Mapping[str, Encoded], int, int, Callable[[], int]], None]
+    publish: Publish
     keep: Callable[[int, Outputs | NoData, Mapping[str, Encoded]], None]
     tenure: Tenure
     authenticator: Authenticator | None = None
@@ -100,7 +103,8 @@ class Worker:
             used_ns = time.thread_time_ns()
             for timer in self._timers:
                 timer.arm(self._budget_ns or 1)
-            read = dict(arrival.bound) | post.inbox.consumed() | post.inbox.registers(arrival.bound)
+            with post.sight.held_at(arrival.arrival_ns if post.row.let else None):
+                read = dict(arrival.bound) | post.inbox.consumed() | post.inbox.registers(arrival.bound)
             start_ns = post.clock.now_ns()
             row["start_ns"] = start_ns
             for slot, letter in read.items():
@@ -159,10 +163,16 @@ class Worker:
         if beyond_ns > 0:
             self._skips_from_ns = self._post.clock.now_ns() - self._post.clock.run_span_ns(beyond_ns)
 
-    def _finished(self, row: np.void) -> int:
-        """Writes down that the job has finished now: from here on it counts as completed, whatever happens."""
+    def _finished(self, row: np.void) -> int | None:
+        """Writes down that the job has finished now: from here on it counts as completed, whatever happens.
+
+        Returns from when on its messages count: with LET from its deadline on, and after that they never do.
+        """
         row["finish_ns"] = finish_ns = self._post.clock.now_ns()
-        return finish_ns
+        if not self._post.row.let:
+            return finish_ns
+        deadline_ns = int(row["deadline_ns"])
+        return deadline_ns if finish_ns <= deadline_ns else None
 
 
 def _results(read: Mapping[int, Letter]) -> dict[int, Outputs | NoData]:

@@ -1,0 +1,135 @@
+"""Tasks with LET in a paced run: they read at their arrival and publish at their deadline, however late the host is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rt_sched.runtime.host.tiers import TierReport
+from rt_sched.trace.records import EventKind, JobStatus
+
+from .conftest import Running
+
+SYSTEM = """
+rt_sched: 1
+name: let
+policy: dm
+devices: {ecu: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}}
+deploy: {ecu.cpu: 1}
+sensors: {imu: {kind: imu, rate: 200Hz, jitter: 2ms, attached_to: ecu, topic: /imu/*}}
+tasks:
+  sense:
+    {stage: "burning_stages:Burn", runs_on: ecu.cpu, activation: {rate: 20Hz}, inputs: {imu: {from: imu}},
+     communication: let, execution: {wcet: 5ms}, deadline: 30ms, parameters: {ms: 2, long_at: 12}}
+  steer:
+    {stage: "burning_stages:Burn", runs_on: ecu.cpu, activation: {rate: 20Hz, offset: 30ms},
+     inputs: {imu: {from: sense, required: false}},
+     communication: let, execution: {wcet: 5ms}, deadline: 50ms, parameters: {ms: 2}}
+  look:
+    {stage: "burning_stages:Burn", runs_on: ecu.cpu, activation: {rate: 20Hz, offset: 20ms},
+     inputs: {imu: {from: sense, required: false}}, execution: {wcet: 5ms}, deadline: 20ms, parameters: {ms: 1}}
+  follow:
+    {stage: "burning_stages:Burn", runs_on: ecu.cpu, inputs: {imu: sense}, execution: {wcet: 5ms}, deadline: 40ms,
+     parameters: {ms: 1}}
+chains:
+  steering: {path: [sense, steer], max_data_age: 300ms}
+"""
+#: In which `sense` takes five times as long, and still ends in time; job 20 of the other system is late.
+LATE = SYSTEM.replace(
+    "deadline: 30ms, parameters: {ms: 2, long_at: 12}", "deadline: 8ms, parameters: {ms: 3, long_at: 20}"
+)
+
+
+def _columns(folder: Path) -> dict[str, Any]:
+    with np.load(folder / "trace.npz") as file:
+        return {key: file[key] for key in file.files}
+
+
+def _read(folder: Path, names: list[str], task: str) -> list[tuple[int, int]]:
+    """Which job of its source each completed job of a task read: both by their numbers, -1 for none."""
+    columns = _columns(folder)
+    mine = (columns["jobs.task"] == names.index(task)) & (columns["jobs.status"] == JobStatus.COMPLETED)
+    sources = columns["jobs.inputs"][mine, 0]
+    numbers = np.where(sources >= 0, columns["jobs.number"][sources], -1)
+    return list(zip(columns["jobs.number"][mine].tolist(), numbers.tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]) -> Path:
+    if not tiers["fifo"].available:
+        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    where = tmp_path_factory.mktemp("let")
+    for name, text in (("let", SYSTEM), ("late", LATE)):
+        (where / f"{name}.yaml").write_text(text)
+    return where
+
+
+def _run(folder: Path, name: str) -> Any:
+    return Running(folder / f"{name}-run", "--tier", "fifo", "--duration", "2s", system=folder / f"{name}.yaml").end()
+
+
+@pytest.fixture(scope="module")
+def ended(folder: Path) -> Any:
+    return _run(folder, "let")
+
+
+def test_every_job_reads_what_it_reads_in_lockstep(folder: Path, ended: Any) -> None:
+    names = [row["name"] for row in ended.summary["tasks"]]
+    lockstep = Running(folder / "lockstep", system=folder / "let.yaml", paced=False).end()
+    assert lockstep.code in (0, 1, 3), lockstep.errors
+    for task in ("steer", "look", "follow"):
+        found = dict(_read(folder / "let-run", names, task))
+        modelled = dict(_read(folder / "lockstep", names, task))
+        assert len(found) > 25
+        assert all(modelled[number] == source for number, source in found.items() if number in modelled), task
+
+
+def test_nothing_is_read_before_its_instant(ended: Any) -> None:
+    names = [row["name"] for row in ended.summary["tasks"]]
+    sense = ended.jobs("sense")
+    counts_ns = dict(zip(sense["number"].tolist(), sense["deadline_ns"].tolist(), strict=True))
+    finished = sense["status"] == JobStatus.COMPLETED
+    assert np.median((sense["deadline_ns"] - sense["finish_ns"])[finished]) > 5e6, "or there was nothing to wait for"
+    for task in ("steer", "look", "follow"):
+        start_ns = dict(zip(*(ended.jobs(task)[name].tolist() for name in ("number", "start_ns")), strict=True))
+        for number, source in _read(ended.folder, names, task):
+            assert source < 0 or start_ns[number] >= counts_ns[source]
+
+
+def test_the_age_of_what_a_job_reads_is_the_same_each_time(ended: Any) -> None:
+    """From arrival to arrival; `look` would read what is 20 ms old if outputs counted when they are made."""
+    names = [row["name"] for row in ended.summary["tasks"]]
+    made_ns = dict(zip(*(ended.jobs("sense")[name].tolist() for name in ("number", "arrival_ns")), strict=True))
+    for task, age_ns in (("steer", 30e6), ("look", 70e6)):
+        arrival_ns = dict(zip(*(ended.jobs(task)[name].tolist() for name in ("number", "arrival_ns")), strict=True))
+        ages_ns = [arrival_ns[n] - made_ns[source] for n, source in _read(ended.folder, names, task) if source >= 0]
+        assert np.median(ages_ns) == age_ns
+
+
+def test_a_job_that_messages_activate_arrives_at_their_instant(ended: Any) -> None:
+    follow, sense = ended.jobs("follow"), ended.jobs("sense")
+    assert np.isin(follow["arrival_ns"], sense["deadline_ns"]).all()
+    assert np.median(follow["start_ns"] - follow["arrival_ns"]) < 20e6
+
+
+def test_the_trace_tells_what_became_of_every_output(ended: Any) -> None:
+    columns = _columns(ended.folder)
+    told = columns["events.kind"] == EventKind.LET_PUBLISH
+    jobs = columns["events.job"][told]
+    assert len(jobs) > 50
+    assert (columns["events.time_ns"][told] == columns["jobs.deadline_ns"][jobs]).all()
+
+
+def test_what_is_late_is_never_published(folder: Path) -> None:
+    late = _run(folder, "late")
+    names = [row["name"] for row in late.summary["tasks"]]
+    columns, sense = _columns(late.folder), late.jobs("sense")
+    unfinished = columns["events.job"][columns["events.kind"] == EventKind.LET_UNFINISHED]
+    assert 20 in columns["jobs.number"][unfinished][columns["jobs.task"][unfinished] == names.index("sense")]
+    assert sense["finish_ns"][20] > sense["deadline_ns"][20]
+    missed = set(sense["number"][sense["finish_ns"] > sense["deadline_ns"]].tolist())
+    for task in ("steer", "look", "follow"):
+        assert not missed & {source for _, source in _read(late.folder, names, task)}
