@@ -5,8 +5,9 @@ It is the last link, small and apart from all others: it knows nothing of paths,
 1. A command is *acceptable* when it is new, intact and in sequence (E2E), well formed, possible for the vehicle, and
    was sent no later than now. The last acceptable one is applied until it is older than `command_age_limit_ns`, counted
    from the instant at which it was sent.
-2. When it is older, the arbiter is taken for lost: MINIMAL_RISK, a constant deceleration. It is latched; only a release
-   that is given while a command is young enough ends it. A command that brakes harder is carried out meanwhile.
+2. When it is older, the arbiter is taken for lost: MINIMAL_RISK, a constant deceleration. It is latched; only a request
+   for a release that is good (new, intact and in sequence, with its tag where a key is declared, and not too old) and
+   comes while a command is young enough ends it. A command that brakes harder is carried out meanwhile.
 3. Before the first acceptable command the brake is held (WAITING): nothing has been asked for. That is not latched.
 
 Every instant is integer nanoseconds on one time line. Nothing here raises for any value of its inputs.
@@ -18,11 +19,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from rt_sched.messages.control import Command
+from rt_sched.messages.control import Command, ReleaseRequest
 from rt_sched.messages.e2e import E2EState
 from rt_sched.model import SafetyConcept
 from rt_sched.units import NS_PER_MS
 from safety.plausibility import CommandLimits, impossible, in_plain_numbers, malformed
+from safety.release import RELEASE_AGE_LIMIT_NS, refused_release
 
 #: Unless a system says otherwise a command may be as old as so many distances of commands are long, and this at least.
 COMMANDS_MISSED = 3
@@ -39,20 +41,26 @@ class ActuatorState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActuatorPolicy:
-    """`cycle_ns`: from one look at the channel to the next. The limits are those of the vehicle."""
+    """`cycle_ns`: from one look at the channels to the next. The limits are those of the vehicle.
+
+    `release_age_limit_ns`: from the instant at which a person gave it.
+    """
 
     cycle_ns: int = 5 * NS_PER_MS
     command_age_limit_ns: int = LEAST_AGE_LIMIT_NS
     minimal_risk_deceleration_m_s2: float = 4.0
     limits: CommandLimits = field(default_factory=CommandLimits)
+    release_age_limit_ns: int = RELEASE_AGE_LIMIT_NS
 
     @classmethod
-    def of(cls, concept: SafetyConcept, apart_ns: int) -> ActuatorPolicy:
+    def of(
+        cls, concept: SafetyConcept, apart_ns: int, release_age_limit_ns: int = RELEASE_AGE_LIMIT_NS
+    ) -> ActuatorPolicy:
         """As declared; `apart_ns`: the nominal distance of the arbiter's commands."""
         limit_ns = concept.actuator.command_age_limit_ns
         if limit_ns is None:
             limit_ns = max(LEAST_AGE_LIMIT_NS, COMMANDS_MISSED * apart_ns)
-        return cls(concept.actuator.cycle_ns, limit_ns)
+        return cls(concept.actuator.cycle_ns, limit_ns, release_age_limit_ns=release_age_limit_ns)
 
     @property
     def bound_ns(self) -> int:
@@ -64,13 +72,14 @@ class ActuatorPolicy:
 class ActuatorInput:
     """What one cycle looks at: what lies in the channel, what the E2E check said of it just now, and when it was sent.
 
-    `release`: a person has just asked to leave MINIMAL_RISK.
+    `release`: a person's request to leave MINIMAL_RISK, and `release_e2e`, what the check said of that.
     """
 
     command: Command | None
     e2e: E2EState
     sent_ns: int = 0
-    release: bool = False
+    release: ReleaseRequest | None = None
+    release_e2e: E2EState = E2EState.NO_NEW_DATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,8 @@ class ActuatorMemory:
 class Applied:
     """What goes to the actuators in one cycle. `age_ns`: of the last acceptable command, None where there is none.
 
-    `accepted`: that command came just now. `doubt`: what is wrong with a new one that is not acceptable.
+    `accepted`: that command came just now. `doubt`: what is wrong with a new one that is not acceptable. `refused`: why
+    a request that came just now, in MINIMAL_RISK, released nothing.
     """
 
     time_ns: int
@@ -96,6 +106,7 @@ class Applied:
     age_ns: int | None
     accepted: bool = False
     doubt: str | None = None
+    refused: str | None = None
 
 
 def actuate(
@@ -113,10 +124,12 @@ def actuate(
         memory = replace(memory, acceleration_m_s2=command.acceleration_m_s2, sent_ns=given.sent_ns)
     age_ns = None if memory.sent_ns is None else now_ns - memory.sent_ns
     is_young = age_ns is not None and age_ns <= policy.command_age_limit_ns
-    state = _next(memory.state, age_ns is not None, is_young, given.release)
+    refused = _refused(memory.state, given, now_ns, is_young, policy)
+    release = given.release_e2e is not E2EState.NO_NEW_DATA and refused is None
+    state = _next(memory.state, age_ns is not None, is_young, release)
     acceleration = _applied_m_s2(state, memory.acceleration_m_s2 if is_young else None, policy)
     after = replace(memory, state=state, applied_at_ns=now_ns)
-    return after, Applied(now_ns, state, acceleration, age_ns, accepted, doubt)
+    return after, Applied(now_ns, state, acceleration, age_ns, accepted, doubt, refused)
 
 
 def _enter(memory: ActuatorMemory, now_ns: int) -> ActuatorMemory:
@@ -139,8 +152,19 @@ def _doubt(given: ActuatorInput, now_ns: int, policy: ActuatorPolicy) -> str | N
     return "it was sent later than now" if given.sent_ns > now_ns else None
 
 
+def _refused(
+    state: ActuatorState, given: ActuatorInput, now_ns: int, is_young: bool, policy: ActuatorPolicy
+) -> str | None:
+    """Why a new request does not end MINIMAL_RISK; None where it does, where none is new, and in any other state."""
+    if state is not ActuatorState.MINIMAL_RISK or given.release_e2e is E2EState.NO_NEW_DATA:
+        return None  # nothing to refuse
+    refused = refused_release(given.release, given.release_e2e, now_ns, policy.release_age_limit_ns)
+    return refused or (None if is_young else "no command is young enough")
+
+
 def _next(before: ActuatorState, has_command: bool, is_young: bool, release: bool) -> ActuatorState:
-    if before is ActuatorState.MINIMAL_RISK and not (release and is_young):
+    """`release`: a good request came, while a command is young enough."""
+    if before is ActuatorState.MINIMAL_RISK and not release:
         return before
     if is_young:
         return ActuatorState.FOLLOWING

@@ -14,7 +14,8 @@ from rt_sched.ports.stage import JobContext, SensorDescription, StageBase, Stage
 from rt_sched.units import NS_PER_MS
 from safety.arbiter import ArbiterInputs, ArbiterMemory, ArbiterPolicy, PathInput, arbitrate
 from safety.parameters import checked, checked_ms, checked_names, checked_times, checked_whole, unknown_name
-from safety.plausibility import CommandLimits, malformed_release
+from safety.plausibility import CommandLimits
+from safety.release import ANY_STEP_AHEAD, RELEASE_AGE_LIMIT_NS, refused_release
 
 #: Default age limit of a view: so many periods of its sensor, plus the time that the chain to the command may take.
 VIEW_PERIODS = 3
@@ -63,7 +64,7 @@ class Arbiter(StageBase):
         startup_grace_ms: float = 1000.0,
         minimal_risk_after_ms: float = 300.0,
         future_tolerance_ms: float = 20.0,
-        release_age_limit_ms: float = 500.0,
+        release_age_limit_ms: float = RELEASE_AGE_LIMIT_NS / NS_PER_MS,
         recovery_commands: int = 3,
         max_counter_step: int = MAX_COUNTER_STEP,
         max_acceleration_m_s2: float = 4.0,
@@ -153,18 +154,16 @@ class Arbiter(StageBase):
         return PathInput(without_header(inputs.get(name)), state)
 
     def _is_released(self, inputs: Mapping[str, Any], now_ns: int) -> bool:
-        request: Any = inputs.get("release")
-        if self._check("release", inputs) is not E2EState.OK or malformed_release(request):
-            return False
-        return 0 <= now_ns - int(request.capture_time_ns) <= self._release_age_ns
+        state = self._check("release", inputs, ANY_STEP_AHEAD)
+        return refused_release(inputs.get("release"), state, now_ns, self._release_age_ns) is None
 
-    def _check(self, name: str, inputs: Mapping[str, Any]) -> E2EState:
+    def _check(self, name: str, inputs: Mapping[str, Any], max_step: int | None = None) -> E2EState:
         state, self._received[name] = check(
             inputs.get(name),
             self._sources.get(name, ""),
             self._received[name],
             is_register=True,
-            max_step=self._max_step,
+            max_step=self._max_step if max_step is None else max_step,
             authenticator=self._authenticator,
         )
         return state

@@ -84,7 +84,16 @@ def _of_actuators(record: Mapping[str, Any]) -> list[str]:
     limit, bound = time_with_unit(record["command_age_limit_ns"]), time_with_unit(record["bound_ns"])
     found += [
         f"MINIMAL_RISK from {time_with_unit(one['since_ns'])} on, {time_with_unit(one['after_ns'])} after the last "
-        f"command was sent: the limit is {limit}, the bound {bound}."
+        f"command was sent: the limit is {limit}, the bound {bound}. {_ended(one)}"
         for one in record["minimal_risk"]
     ]
+    if record.get("releases_refused"):
+        reasons = "; ".join(record["release_refusals"])
+        found.append(f"It refused {plural(record['releases_refused'], 'request')} for a release: {reasons}.")
     return found
+
+
+def _ended(risk: Mapping[str, Any]) -> str:
+    if risk.get("released_ns") is None:
+        return "Nothing released it."
+    return f"A request released it at {time_with_unit(risk['released_ns'])}."

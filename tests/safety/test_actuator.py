@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import safety.actuator
-from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command
+from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, ReleaseRequest
 from rt_sched.messages.e2e import E2EState
 from rt_sched.model import SafetyConcept
 from rt_sched.model.safety import Actuator
@@ -31,16 +31,16 @@ def test_no_sequence_of_events_violates_an_invariant() -> None:
     found = explore()
     assert found.violated == []
     assert found.states > 15
-    assert found.steps == found.states * 44
+    assert found.steps == found.states * 11 * 9 * 2
 
 
 #: Of each comparison and choice of the function: what it might be by mistake.
 MUTANTS = (
     ("age_ns <= policy.command_age_limit_ns", "age_ns < policy.command_age_limit_ns"),
     ("age_ns <= policy.command_age_limit_ns", "age_ns <= policy.command_age_limit_ns + policy.cycle_ns"),
-    ("not (release and is_young)", "not release"),
-    ("not (release and is_young)", "not is_young"),
-    ("not (release and is_young)", "True"),
+    ("MINIMAL_RISK and not release:", "MINIMAL_RISK and not is_young:"),
+    ("MINIMAL_RISK and not release:", "MINIMAL_RISK:"),
+    ("MINIMAL_RISK and not release:", "WAITING and not release:"),
     ("MINIMAL_RISK if has_command else ActuatorState.WAITING", "WAITING"),
     ("MINIMAL_RISK if has_command else ActuatorState.WAITING", "MINIMAL_RISK"),
     ("commanded_m_s2 if state is ActuatorState.FOLLOWING else min", "commanded_m_s2 if True else min"),
@@ -53,6 +53,13 @@ MUTANTS = (
     ("MINIMAL_RISK if latched else ActuatorState.WAITING", "WAITING"),
     ("sent_ns=given.sent_ns)", "sent_ns=now_ns)"),
     ("malformed(command) or impossible", "malformed(command) and impossible"),
+    ("given.release_e2e is not E2EState.NO_NEW_DATA and refused is None", "refused is None"),
+    ("given.release_e2e is not E2EState.NO_NEW_DATA and refused is None", "True"),
+    ("given.release, given.release_e2e, now_ns", "given.release, E2EState.OK, now_ns"),
+    ("policy.release_age_limit_ns)", "policy.release_age_limit_ns + policy.cycle_ns)"),
+    ("policy.release_age_limit_ns)", "policy.release_age_limit_ns - policy.cycle_ns)"),
+    ("state is not ActuatorState.MINIMAL_RISK or given", "given"),
+    ("refused or (None if is_young else", "refused or (None if True else"),
 )
 
 
@@ -114,12 +121,29 @@ def test_a_gap_is_minimal_risk_from_its_first_cycle_beyond_the_limit_and_stays()
     assert record.longest_gap_ns == 60 * MS
 
 
+def test_only_a_request_while_a_command_is_young_ends_the_risk_and_the_next_gap_is_another_one() -> None:
+    sent = [decision(at * MS) for at in (0, 10, 20, 30, 90, 100, 110, 120)]
+    asked = [(at * MS, ReleaseRequest(given * MS, "panel")) for at, given in ((70, 70), (91, 91), (96, 96), (97, 97))]
+    record = recorded(cycles_over(sent, ActuatorPolicy(), 200 * MS, asked), 200 * MS)
+    assert record.risks == [Risk(65 * MS, 35 * MS, 95 * MS), Risk(155 * MS, 35 * MS)]
+    assert (record.releases_refused, record.release_doubts) == (1, ["no command is young enough"])
+    assert record.state_time_ns[ActuatorState.MINIMAL_RISK] == 75 * MS
+    late = [(95 * MS, ReleaseRequest(0, "panel"))]
+    held = recorded(cycles_over(sent, ActuatorPolicy(release_age_limit_ns=94 * MS), 200 * MS, late), 200 * MS)
+    assert (held.risks, held.release_doubts) == ([Risk(65 * MS, 35 * MS)], ["it is too old"])
+
+
 @pytest.mark.parametrize("wrong", [None, "brake", 3, float("nan"), object(), ("a",), True, [1]])
 @pytest.mark.parametrize("state", list(E2EState))
 def test_nothing_raises_and_nothing_wrong_is_applied(wrong: object, state: E2EState) -> None:
     memory, applied = actuate(ActuatorMemory(), ActuatorInput(wrong, state, 0), 5 * MS, POLICY)  # type: ignore[arg-type]
     assert applied.acceleration_m_s2 == -POLICY.minimal_risk_deceleration_m_s2
     assert (memory.state, applied.accepted) == (ActuatorState.WAITING, False)
+    latched = ActuatorMemory(ActuatorState.MINIMAL_RISK, 1.0, 5 * MS, 5 * MS)
+    asked = ActuatorInput(None, E2EState.NO_NEW_DATA, 0, wrong, state)  # type: ignore[arg-type]
+    memory, applied = actuate(latched, asked, 10 * MS, POLICY)
+    assert memory.state is ActuatorState.MINIMAL_RISK
+    assert (applied.refused is None) == (state is E2EState.NO_NEW_DATA)
 
 
 def test_the_limit_follows_the_arbiter_unless_it_is_declared() -> None:

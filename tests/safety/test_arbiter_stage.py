@@ -178,6 +178,10 @@ def test_minimal_risk_is_left_by_a_release_while_a_path_is_trusted_and_by_nothin
     decision = decide(stage, at, primary=path, release=good)
     assert (decision.state, decision.selected) == (ArbiterState.DEGRADED, "primary")
     assert decide(stage, at + 1, primary=path, release=good).state is ArbiterState.NOMINAL
+    at = dead(stage, at + 2)  # long after the first request the second is as good
+    healthy(stage, range(at, at + 8))
+    path = sent("primary", primary(at + 8, (at + 8) * CYCLE_NS), at + 8)
+    assert decide(stage, at + 8, primary=path, release=release(at + 8)).state is ArbiterState.DEGRADED
 
 
 def test_a_release_that_stays_in_its_register_is_good_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rt_sched.app.runs.actuator import actuator_document, actuator_policy
+from rt_sched.app.runs.actuator import actuator_document, actuator_policy, release_input
 from rt_sched.messages import ArbiterDecision
 from rt_sched.model import System
 from rt_sched.ports import StageCatalogue, StageDescription
@@ -21,7 +21,9 @@ def actuator_order(system: System, catalogue: StageCatalogue) -> ActuatorOrder |
     if not isinstance(described, StageDescription):
         return None
     port = next(name for name, kind in described.outputs.items() if issubclass(kind, ArbiterDecision))
-    return ActuatorOrder(arbiter.name, port, policy)
+    release = release_input(system)
+    origin = None if release is None or release.port is None else (release.source, release.port)
+    return ActuatorOrder(arbiter.name, port, policy, origin)
 
 
 def actuator_of_run(side: ActuatorSide | None) -> dict[str, Any] | None:

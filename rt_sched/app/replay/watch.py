@@ -6,7 +6,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
-from rt_sched.messages import ArbiterDecision, Detections2D, EncodedImage
+from rt_sched.app.runs.actuator import release_input
+from rt_sched.messages import ArbiterDecision, Detections2D, EncodedImage, ReleaseRequest
 from rt_sched.messages.e2e import E2EState
 from rt_sched.model import SensorKind, System
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs
@@ -20,7 +21,8 @@ CAMERAS_SHOWN = 8
 class ReplayWatch:
     """Feed it every `Finished` in order, then read its attributes.
 
-    `decisions`: (finish_ns, decision) of the arbiter. `images`: (camera, capture_ns) -> recorded frame, for the frames
+    `decisions`: (finish_ns, decision) of the arbiter; `releases`: the requests for a release that it gets, likewise.
+    `images`: (camera, capture_ns) -> recorded frame, for the frames
     chosen in advance; `detections`: the same keys -> boxes. `refused_samples`: rows of the sample table whose data was
     refused; `undecodable`: how many per sensor. `refused_rows`: rows of the job table of completed jobs that published
     nothing because a stage refused its input or had none; `refused_jobs`: how many per task; `refusals`: those among
@@ -36,7 +38,9 @@ class ReplayWatch:
         self._wanted = _chosen_frames(system, samples)
         self._arbiter = system.safety.arbiter if system.safety else None
         self._hash = hashlib.sha256()
+        self._released_by = release_input(system)
         self.decisions: list[tuple[int, ArbiterDecision]] = []
+        self.releases: list[tuple[int, ReleaseRequest]] = []
         self.images: dict[tuple[str, int], EncodedImage] = {}
         self.detections: dict[tuple[str, int], Detections2D] = {}
         self.refused_samples: set[int] = set()
@@ -83,10 +87,13 @@ class ReplayWatch:
                     self._refuse_sample(sample, result.reason)
             return
         self._hash.update(result.digest)
-        for message in result.ports.values():
+        for port, message in result.ports.items():
             if isinstance(message, ArbiterDecision) and task == self._arbiter:
                 self.decisions.append((context.finish_ns, message))
                 self.e2e.update((task, check.input, check.state) for check in message.checks)
+            elif isinstance(message, ReleaseRequest):
+                if self._released_by and (task, port) == (self._released_by.source, self._released_by.port):
+                    self.releases.append((context.finish_ns, message))
             elif isinstance(message, Detections2D):
                 if message.tracks is None:  # followed detections are those of the detector once more
                     self._count(message)

@@ -109,7 +109,7 @@ def make_summary(
             for pe in measure_processing_elements(trace)
         ],
         "arbiter": arbiter,
-        "actuator": actuator_of_decisions(system, watch.decisions, trace.horizon_ns),
+        "actuator": actuator_of_decisions(system, watch.decisions, watch.releases, trace.horizon_ns),
         "safety_path": {"shared": shared_document(system, ImportedStages()), "e2e": e2e_rows(system, watch.e2e)},
         "detections": [_detections(sensor.name, watch) for sensor in system.sensors if watch.frames[sensor.name]],
         "faults": fault_rows,

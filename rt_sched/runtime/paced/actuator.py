@@ -1,7 +1,8 @@
 """The process `rt-actuator`: applies the arbiter's commands in its cycles, and brakes by itself when they stay away.
 
-All that it shares with others while it works is one channel in a segment of its own, which the arbiter's worker writes,
-and the clock of the run; it writes down what it applies where nobody reads before the end.
+All that it shares with others while it works is the clock of the run and a segment of its own: one channel that the
+arbiter's worker writes, and one from whoever sends the arbiter requests for a release, where somebody does. It writes
+down what it applies where nobody reads before the end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from rt_sched.messages import ArbiterDecision, ArbiterState, Authenticator, Command
-from rt_sched.messages.e2e import COUNTER_MODULUS, E2EMemory, E2EState, check, protect
+from rt_sched.messages.e2e import E2EMemory, E2EState, check, protect
 from rt_sched.model import Edge, EdgeKind, Overflow
 from rt_sched.ports import Port, Reader
 from rt_sched.runtime.host.affinity import pin
@@ -34,16 +35,15 @@ from rt_sched.runtime.stage_graph import NoData, Outputs
 from rt_sched.transport import Channel, ChannelReader, Segment
 from safety.actuator import ActuatorInput, ActuatorMemory, ActuatorPolicy, ActuatorState, Applied, actuate
 from safety.actuator_record import ActuatorRecord, recorded
+from safety.release import ANY_STEP_AHEAD
 
 #: Below supervisors; above everything that it must not depend on.
 ACTUATOR_PRIORITY = 87
 #: Of ordinary processes, as nice(1) counts.
 _MOST_URGENT = -20
-_CHANNEL, _READER = "commands", "actuator"
+_READER = "actuator"
 #: Decisions are small; this is room for long reasons.
 _LEAST_BYTES = 1 << 16
-#: A slow reader skips commands by design: only a step back is a wrong sequence.
-_ANY_STEP_AHEAD = COUNTER_MODULUS // 2 - 1
 #: What the check is tried on beforehand, as its code is loaded then.
 _EXAMPLE = ArbiterDecision(0, 0, ArbiterState.STARTING, "hold", Command(0, "", 0, 0.0, False, None, True), "")
 _NEVER = np.iinfo(np.int64).min
@@ -57,48 +57,69 @@ _ROW = np.dtype(
         ("age_ns", np.int64),
         ("accepted", np.int64),
         ("doubt", f"S{_TEXT_BYTES}"),
+        ("refused", f"S{_TEXT_BYTES}"),
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ActuatorOrder:
-    """`task`, `port`: the arbiter's, where its decisions come from."""
+    """`task`, `port`: the arbiter's, where its decisions come from. `release`: task and port of requests."""
 
     task: str
     port: str
     policy: ActuatorPolicy
+    release: tuple[str, str] | None = None
 
 
-class ActuatorSide:
-    """Made before forks. `message_bytes`: of the largest decision so far."""
+class Inlet:
+    """What comes from one port of one task. Made before forks; whoever reads calls `open` first."""
 
-    def __init__(
-        self,
-        order: ActuatorOrder,
-        message_bytes: int,
-        clock: PacedClock,
-        horizon_ns: int,
-        authenticator: Authenticator | None = None,
-    ) -> None:
-        edge = Edge(EdgeKind.LATEST, 1, Overflow.DROP_OLDEST)
-        size = max(_LEAST_BYTES, 3 * message_bytes)
-        self._segment = Segment.create([Channel(_CHANNEL, size, (ChannelReader(_READER, edge, 2),))])
-        self._port = cast(Port, self._segment)
-        self.task, self.policy = order.task, order.policy
-        self._source, self._authenticator = f"{order.task}.{order.port}", authenticator
-        self._where, self._clock, self._horizon_ns = order.port, clock, horizon_ns
-        self._rows = shared_array(_ROW, horizon_ns // order.policy.cycle_ns + 2)
-        self._count = shared_array(np.int64, 3)
+    def __init__(self, segment: Segment, task: str, port: str, authenticator: Authenticator | None) -> None:
+        self.task, self.port = task, port
+        self._ports, self._source, self._authenticator = cast(Port, segment), f"{task}.{port}", authenticator
+        self._reader: Reader | None = None
+        self._known, self._seen = E2EMemory(), -1
+
+    def open(self) -> None:
+        """Claims the channel, and loads the code of the check."""
+        self._reader = self._ports.reader(self._source, _READER)
+        check(
+            protect(_EXAMPLE, source=self._source, counter=0, stamp_ns=0), self._source, E2EMemory(), is_register=True
+        )
+
+    def look(self) -> tuple[Any, E2EState]:
+        """What lies there, None where nothing is new, and what is known of it."""
+        message = None if self._reader is None else self._reader.take()
+        if message is None:
+            return None, E2EState.NO_NEW_DATA
+        with message:
+            if message.sequence == self._seen:
+                return None, E2EState.NO_NEW_DATA
+            self._seen = message.sequence
+            result: Outputs | NoData = decoded(message.data, copy=True)
+        given = result.ports.get(self.port) if isinstance(result, Outputs) else None
+        if given is None:
+            return None, E2EState.ERROR
+        # A slow reader skips messages by design: only a step back is a wrong sequence.
+        state, self._known = check(
+            given,
+            self._source,
+            self._known,
+            is_register=True,
+            max_step=ANY_STEP_AHEAD,
+            authenticator=self._authenticator,
+        )
+        return given, state
 
     def published_too(self, publish: Publish) -> Publish:
-        """In the arbiter's worker: `publish`, and the same decision to the actuators' side at the same instant."""
-        writer = self._port.writer(_CHANNEL)
+        """In the worker of the task: `publish`, and the same message to the actuators' side at the same instant."""
+        writer = self._ports.writer(self._source)
 
         def to_both(
             parcels: Mapping[str, Encoded], number: int, capture_ns: int, finished_ns: Callable[[], int | None]
         ) -> None:
-            parcel = parcels[self._where]
+            parcel = parcels[self.port]
             loan = writer.loan(parcel.size)
             parcel.write(loan.data)
             sent_ns: list[int | None] = []
@@ -116,6 +137,37 @@ class ActuatorSide:
 
         return to_both
 
+
+class ActuatorSide:
+    """Made before forks. `message_bytes`: of the largest decision so far."""
+
+    def __init__(
+        self,
+        order: ActuatorOrder,
+        message_bytes: int,
+        clock: PacedClock,
+        horizon_ns: int,
+        authenticator: Authenticator | None = None,
+    ) -> None:
+        self.task, self.policy = order.task, order.policy
+        origins = [(order.task, order.port), *([order.release] if order.release is not None else [])]
+        edge = Edge(EdgeKind.LATEST, 1, Overflow.DROP_OLDEST)
+        size = max(_LEAST_BYTES, 3 * message_bytes)
+        self._segment = Segment.create(
+            [Channel(f"{task}.{port}", size, (ChannelReader(_READER, edge, 2),)) for task, port in origins]
+        )
+        self.inlets = tuple(Inlet(self._segment, task, port, authenticator) for task, port in origins)
+        self._clock, self._horizon_ns = clock, horizon_ns
+        self._rows = shared_array(_ROW, horizon_ns // order.policy.cycle_ns + 2)
+        self._count = shared_array(np.int64, 3)
+
+    def published_too(self, publish: Publish, task: str) -> Publish:
+        """In the worker of `task`: `publish`, and to the actuators' side what it reads of that task."""
+        for inlet in self.inlets:
+            if inlet.task == task:
+                publish = inlet.published_too(publish)
+        return publish
+
     def run(self, core: int | None, *, real_time: bool) -> None:
         """In its process: cycle after cycle until the run ends. A cycle that comes too late takes those before it.
 
@@ -126,10 +178,8 @@ class ActuatorSide:
         name_process("rt-actuator")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         set_timer_slack_ns(1)
-        reader = self._port.reader(_CHANNEL, _READER)
-        check(
-            protect(_EXAMPLE, source=self._source, counter=0, stamp_ns=0), self._source, E2EMemory(), is_register=True
-        )
+        for inlet in self.inlets:
+            inlet.open()
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -144,39 +194,24 @@ class ActuatorSide:
         if not self._clock.wait_until_begun():
             return
         began_ns = time.thread_time_ns()
-        known, seen, due_ns = E2EMemory(), -1, 0
-        memory = ActuatorMemory()
+        due_ns, memory = 0, ActuatorMemory()
         while due_ns < self._horizon_ns and self._clock.sleep_until(due_ns):
-            given, known, seen = self._look(reader, known, seen)
+            given = self.look()
             now_ns = self._clock.now_ns()
             memory, applied = actuate(memory, given, now_ns, self.policy)
             self._note(applied)
             due_ns = max(due_ns, now_ns) // self.policy.cycle_ns * self.policy.cycle_ns + self.policy.cycle_ns
             self._count[1] = time.thread_time_ns() - began_ns
 
-    def _look(self, reader: Reader, known: E2EMemory, seen: int) -> tuple[ActuatorInput, E2EMemory, int]:
-        """What lies in the channel, what is known of it from now on, and the number of the message."""
-        message = reader.take()
-        if message is None:
-            return ActuatorInput(None, E2EState.NO_NEW_DATA), known, seen
-        with message:
-            if message.sequence == seen:
-                return ActuatorInput(None, E2EState.NO_NEW_DATA), known, seen
-            seen = message.sequence
-            result: Outputs | NoData = decoded(message.data, copy=True)
-        decision: Any = result.ports.get(self._where) if isinstance(result, Outputs) else None
+    def look(self) -> ActuatorInput:
+        """What is new in its channels."""
+        decision, state = self.inlets[0].look()
+        release, release_state = self.inlets[1].look() if len(self.inlets) > 1 else (None, E2EState.NO_NEW_DATA)
         if not isinstance(decision, ArbiterDecision):
-            return ActuatorInput(None, E2EState.ERROR), known, seen
-        state, known = check(
-            decision,
-            self._source,
-            known,
-            is_register=True,
-            max_step=_ANY_STEP_AHEAD,
-            authenticator=self._authenticator,
-        )
+            state = state if decision is None else E2EState.ERROR
+            return ActuatorInput(None, state, 0, release, release_state)
         sent_ns = 0 if decision.header is None else decision.header.stamp_ns
-        return ActuatorInput(decision.command, state, sent_ns), known, seen
+        return ActuatorInput(decision.command, state, sent_ns, release, release_state)
 
     def _note(self, applied: Applied) -> None:
         count = int(self._count[0])
@@ -187,7 +222,8 @@ class ActuatorSide:
                 applied.acceleration_m_s2,
                 _NEVER if applied.age_ns is None else applied.age_ns,
                 applied.accepted,
-                (applied.doubt or "").encode("utf-8", "replace")[:_TEXT_BYTES],
+                _text(applied.doubt),
+                _text(applied.refused),
             )
             self._count[0] = count + 1
 
@@ -200,7 +236,8 @@ class ActuatorSide:
                 acceleration_m_s2=float(row["acceleration_m_s2"]),
                 age_ns=None if row["age_ns"] == _NEVER else int(row["age_ns"]),
                 accepted=bool(row["accepted"]),
-                doubt=bytes(row["doubt"]).decode("utf-8", "replace") or None,
+                doubt=_told(row["doubt"]),
+                refused=_told(row["refused"]),
             )
             for row in self._rows[: int(self._count[0])]
         ]
@@ -218,3 +255,11 @@ class ActuatorSide:
     def cpu_ns(self) -> int:
         """CPU time of its cycles."""
         return int(self._count[1])
+
+
+def _text(words: str | None) -> bytes:
+    return (words or "").encode("utf-8", "replace")[:_TEXT_BYTES]
+
+
+def _told(text: bytes) -> str | None:
+    return bytes(text).decode("utf-8", "replace") or None

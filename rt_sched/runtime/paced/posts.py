@@ -155,8 +155,8 @@ class Posts:
         inbox = Inbox(edges, inlets, row.tolerance_ns)
         outlets = outlets_of(self.port, task.name, self._channels, order.output_ports[index])
         publish: Publish = outlets.publish
-        if actuator is not None and actuator.task == task.name:
-            publish = actuator.published_too(publish)
+        if actuator is not None:
+            publish = actuator.published_too(publish, task.name)
         journal = self.journals[index]
         if row.timed:
             arrivals: TimedArrivals | MessageArrivals = TimedArrivals(
