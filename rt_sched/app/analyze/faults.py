@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rt_sched.analysis.faults.analyze import analyze_faults, chosen_scenarios
+from rt_sched.analysis.faults.analyze import ALL, analyze_faults, chosen_scenarios
 from rt_sched.analysis.faults.detection import Watches
 from rt_sched.analysis.faults.result import (
     FaultCase,
@@ -17,7 +17,8 @@ from rt_sched.analysis.faults.result import (
     TransitionTask,
 )
 from rt_sched.analysis.methods import METHODS
-from rt_sched.analysis.result import AnalysisReport, Bound, ChainResult, Misses, TaskResult
+from rt_sched.analysis.result import AnalysisReport, Bound, ChainResult, Misses, TaskResult, Verdict, worst_verdict
+from rt_sched.app.analyze.arbiter_loss import arbiter_loss
 from rt_sched.app.analyze.rows import chain_limit_columns, misses_row, terms_rows, witness_row
 from rt_sched.app.analyze.takeovers import takeover_row
 from rt_sched.app.inputs.stages import ImportedStages
@@ -29,14 +30,19 @@ Row = dict[str, Any]
 
 
 def scenario_names(system: System, wanted: str) -> tuple[str, ...]:
-    """The names of scenarios in a list separated by commas, or all.
+    """The names of scenarios in a list separated by commas, or all; none where only the loss of an arbiter is left.
 
-    Raises AnalysisNotApplicable for an empty list, an unknown name, or all of a system without faults and modes.
+    Raises AnalysisNotApplicable for an empty list, an unknown name, or all of a system without faults, modes, arbiter.
     """
     names = tuple(name.strip() for name in wanted.split(",") if name.strip())
     if not names:
         raise AnalysisNotApplicable("--faults names no scenario; write all, or names separated by commas")
-    chosen_scenarios(system, names)
+    try:
+        chosen_scenarios(system, names)
+    except AnalysisNotApplicable:
+        if ALL not in names or system.safety is None:
+            raise
+        return ()
     return names
 
 
@@ -46,7 +52,7 @@ def fault_section(
     """The scenarios that `scenario_names` found. `methods`: names, None for all."""
     chosen = tuple(method for method in METHODS if methods is None or method.name in methods)
     found = analyze_faults(system, plan, report, names=names, watches=_watches(system), methods=chosen)
-    return _section(found)
+    return _section(found, arbiter_loss(system, plan, report))
 
 
 def _watches(system: System) -> Watches:
@@ -61,9 +67,11 @@ def _watches(system: System) -> Watches:
     return found
 
 
-def _section(report: FaultReport) -> Row:
+def _section(report: FaultReport, arbiter: Row | None) -> Row:
+    verdicts = [report.verdict, *([] if arbiter is None else [Verdict(arbiter["verdict"])])]
     return {
-        "verdict": report.verdict.value,
+        "verdict": worst_verdict(verdicts).value,
+        "arbiter": arbiter,
         "scenarios": [_scenario(one) for one in report.scenarios],
         "transitions": [_transition(one) for one in report.transitions],
         "misses": [{"mode": mode, **_misses(one)} for mode, one in report.misses],

@@ -22,6 +22,8 @@ def print_faults(section: Row, console: Console) -> None:
         console.print(_scenario_table(section["scenarios"]))
         for scenario in section["scenarios"]:
             _print_scenario(scenario, console)
+    if section["arbiter"] is not None:
+        _print_arbiter(section["arbiter"], console)
     for transition in section["transitions"]:
         _print_transition(transition, console)
     for one in section["misses"]:
@@ -44,6 +46,19 @@ def _scenario_table(scenarios: Sequence[Row]) -> Table:
             cells = [Text(scenario["name"]), *([Text(case["mode"] + change)] if several else [])]
             table.add_row(*cells, *_handling_cells(case["handling"]), _verdict(case["verdict"]))
     return table
+
+
+def _print_arbiter(row: Row, console: Console) -> None:
+    table = Table(box=None, pad_edge=False, title="Loss of the arbiter (ms)", title_justify="left")
+    table.add_column("arbiter", overflow="fold")
+    keys = ("commands_apart_ns", "command_age_limit_ns", "cycle_ns", "bound_ns", "limit_ns", "margin_ns")
+    for header in ("commands apart", "age limit", "cycle", "MINIMAL_RISK within", "limit", "margin"):
+        table.add_column(header, justify="right")
+    table.add_column("verdict")
+    table.add_row(Text(row["task"]), *(Text(_ms(row[key])) for key in keys), _verdict(row["verdict"]))
+    console.print(table)
+    if row["reason"]:
+        console.print(Text(f"loss of {row['task']}: {row['verdict']}: {row['reason']}"))
 
 
 def _handling_cells(handling: Row | None) -> list[Text]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rt_sched.analysis.result import AnalysisReport
+from rt_sched.app.analyze.arbiter_loss import arbiter_loss
 from rt_sched.app.analyze.faults import fault_section
 from rt_sched.model import FaultEffect, FaultScenario, Plan, System
 
@@ -37,6 +38,7 @@ def faults_of(system: System, plan: Plan, report: AnalysisReport, declared: Row 
         "not_analysed": [] if looked_at else [one.name for one in more],
         "worst": _worst(rows),
         "planned": any(row["takeover"] is not None for row in rows),
+        "arbiter": arbiter_loss(system, plan, report) if declared is None else declared["arbiter"],
         "instants": None,
         "transitions": [] if declared is None else [_transition(one) for one in declared["transitions"]],
         "misses": [] if declared is None else declared["misses"],

@@ -14,6 +14,8 @@ from rt_sched.report.schedulability.verdict import tone_and_mark
 
 Row = Mapping[str, Any]
 
+_PARTS = ("part-detection", "part-reaction", "part-margin")
+
 
 @dataclass(frozen=True, slots=True)
 class FaultRow:
@@ -36,7 +38,7 @@ def worst_line(document: Row) -> Markup | None:
         return None
     end = max(worst["limit_ns"], worst["recovered_ns"], 1)
     parts, before_ns = [], 0
-    for name, css in (("detection", "part-detection"), ("reaction", "part-reaction"), ("margin", "part-margin")):
+    for name, css in zip(("detection", "reaction", "margin"), _PARTS, strict=True):
         length_ns = worst[f"{name}_ns"]
         if length_ns <= 0:
             continue
@@ -50,11 +52,38 @@ def worst_line(document: Row) -> Markup | None:
         anchor = "start" if at < 0.1 else "end" if at > 0.85 else "middle"
         attributes |= {"class_": "tick-value", "text_anchor": anchor}
         parts.append(svg.element("text", shown, x=svg.at(at), y=78, **attributes))
-    shown, attributes = svg_ms(worst["limit_ns"])
-    at = share(worst["limit_ns"], end)
-    parts.append(svg.vertical(at, 14, 66, "limit"))
-    parts.append(svg.element("text", shown, x=svg.at(at), y=11, class_="limit-label", text_anchor="end", **attributes))
+    parts += _limit(worst["limit_ns"], end, 66)
     return svg.chart(82, *parts, label=f"Handling time of {worst['fault']}", class_="chart handling")
+
+
+def arbiter_line(document: Row) -> Markup | None:
+    """From the loss of the arbiter: its limit of age, a cycle, and what the recovery limit leaves; None without one."""
+    row = document["faults"]["arbiter"]
+    if row is None:
+        return None
+    parts, before_ns = [], 0
+    end = max(row["limit_ns"] or 0, row["bound_ns"], 1)
+    pieces = [(one["kind"].replace("_", " "), one["value_ns"]) for one in row["terms"]]
+    for (label, length_ns), css in zip([*pieces, ("margin", row["margin_ns"] or 0)], _PARTS, strict=True):
+        if length_ns > 0:
+            left, right = share(before_ns, end), share(before_ns + length_ns, end)
+            parts.append(svg.bar(left, right, 24, 26, f"piece {css}", label))
+            before_ns += length_ns
+    shown, attributes = svg_ms(row["bound_ns"])
+    at = share(row["bound_ns"], end)
+    anchor = "end" if at > 0.85 else "middle"
+    attributes |= {"class_": "tick-value", "text_anchor": anchor}
+    parts.append(svg.element("text", shown, x=svg.at(at), y=66, **attributes))
+    if row["limit_ns"] is not None:
+        parts += _limit(row["limit_ns"], end, 54)
+    return svg.chart(70, *parts, label="From the loss of the arbiter to MINIMAL_RISK", class_="chart handling")
+
+
+def _limit(limit_ns: int, end: int, until: float) -> list[Markup]:
+    shown, attributes = svg_ms(limit_ns)
+    at = share(limit_ns, end)
+    label = svg.element("text", shown, x=svg.at(at), y=11, class_="limit-label", text_anchor="end", **attributes)
+    return [svg.vertical(at, 14, until, "limit"), label]
 
 
 def _steps(rows: Sequence[Row], end: int) -> list[Markup]:

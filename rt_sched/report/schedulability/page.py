@@ -33,6 +33,7 @@ def render_schedulability_report(document: Mapping[str, Any]) -> str:
         "critical": bounds.critical_figures(document, MOST_FIGURES),
         "waterfalls": chains.waterfalls(document, MOST_FIGURES),
         "fault_line": faults.worst_line(document),
+        "arbiter_line": faults.arbiter_line(document),
         "fault_matrix": faults.matrix(document),
         "spreads": faults.spreads(document),
         "inversions": bounds.inversion_figures(document),

@@ -95,8 +95,8 @@ _ROWS = {
     "section": "task:text pe:text from_ns:ns to_ns:ns length_ns:ns",
     "blocking": "mode:text task:text processor:text kind:text by:text? value_ns:ns response_bound_ns:ns?",
     "unbounded": "mode:text task:text reason:text",
-    "faults": "verdict:verdict? rows:[fault] not_analysed:[text] worst:worst_fault? planned:yes instants:instants? "
-    "transitions:[transition] misses:[misses]",
+    "faults": "verdict:verdict? rows:[fault] not_analysed:[text] worst:worst_fault? planned:yes "
+    "arbiter:arbiter_loss? instants:instants? transitions:[transition] misses:[misses]",
     "fault": "fault:text declared:yes effect:text target:text mode:text mode_after:text verdict:verdict reason:text "
     "chains_kept:[text] chains_lost:[text] lost_sensors:[text] lost_tasks:[lost_task] stale_tasks:[stale_task] "
     "late_tasks:[late_task] handling:handling? recovered_ns:ns? takeover:takeover?",
@@ -116,6 +116,8 @@ _ROWS = {
     "worst_fault": "fault:text mode:text path:text? detection_ns:ns reaction_ns:ns recovered_ns:ns limit_ns:ns "
     "margin_ns:ns ties:int parts:[fault_part] detection_declared_ns:ns? detection_derived_ns:ns? "
     "detection_parts:[fault_part]",
+    "arbiter_loss": "task:text commands_apart_ns:ns? command_age_limit_ns:ns cycle_ns:ns bound_ns:ns "
+    "terms:[fault_part] limit_ns:ns? margin_ns:ns? verdict:verdict reason:text",
     "fault_part": "kind:text by:text? value_ns:ns",
     "instants": "file:text sha256:text commit:text? made:text? upper_quantile:text losses:[loss_at_instants]",
     "loss_at_instants": "fault:text loss:text instants:int detected_ns:spread? recovered_ns:spread? over_bound:int "

@@ -183,3 +183,14 @@ def test_three_hundred_tasks_stay_within_five_megabytes(late) -> None:
     assert len(page.encode()) < 5_000_000
     assert page.count('class="derivation"') == len(nodes) == 361
     assert page.count("The document holds all that delay it.") == len(nodes)
+
+
+def test_the_loss_of_the_arbiter_stands_as_a_row_of_its_own_with_its_parts_drawn(reviewed) -> None:
+    row = reviewed["faults"]["arbiter"]
+    assert (row["bound_ns"], row["limit_ns"], row["verdict"]) == (35_000_000, 100_000_000, "schedulable")
+    page = render_schedulability_report(reviewed)
+    own = page[page.index("The loss of the arbiter") : page.index("Every single fault")]
+    for css in ("part-detection", "part-reaction", "part-margin"):
+        assert own.count(f"piece {css}") == 1
+    without = {**reviewed, "faults": {**reviewed["faults"], "arbiter": None}}
+    assert "The loss of the arbiter" not in render_schedulability_report(without)
