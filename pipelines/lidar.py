@@ -55,7 +55,8 @@ class Preprocess(StageBase):
     Parameters:
         sensor: the LiDAR that the points come from; the system's only LiDAR when not given.
         min_range_m, max_range_m: distance from the sensor that is kept.
-        voxel_size_m: side of a voxel.
+        voxel_size_m: side of a voxel. degraded_voxel_size_m: that of a job after one that used up its budget, where
+            `on_overrun` is `degrade`; larger ones leave fewer points to all that follows. The same when not given.
         ground_clearance_m, max_height_m: band above the ground that holds obstacles.
         ground_slope: steepest rise or fall of the ground, per metre, against the plane in which the vehicle stands.
         max_extrapolation_ms: how far beyond its last sample ego motion is continued.
@@ -77,6 +78,7 @@ class Preprocess(StageBase):
         min_range_m: float = 2.0,
         max_range_m: float = 80.0,
         voxel_size_m: float = 0.15,
+        degraded_voxel_size_m: float | None = None,
         ground_clearance_m: float = 0.25,
         max_height_m: float = 2.6,
         ground_slope: float = 0.2,
@@ -89,6 +91,8 @@ class Preprocess(StageBase):
         self._max_range_m = checked_number("max_range_m", max_range_m, low=1.0, high=500.0, unit="m")
         self._min_range_m = checked_number("min_range_m", min_range_m, low=0.0, high=self._max_range_m, unit="m")
         self._voxel_m = checked_number("voxel_size_m", voxel_size_m, low=0.02, high=5.0, unit="m")
+        coarse_m = self._voxel_m if degraded_voxel_size_m is None else degraded_voxel_size_m
+        self._coarse_m = checked_number("degraded_voxel_size_m", coarse_m, low=self._voxel_m, high=5.0, unit="m")
         self._clearance_m = checked_number("ground_clearance_m", ground_clearance_m, low=0.02, high=2.0, unit="m")
         self._max_height_m = checked_number("max_height_m", max_height_m, low=self._clearance_m, high=50.0, unit="m")
         self._slope = checked_number("ground_slope", ground_slope, low=0.01, high=1.0)
@@ -101,12 +105,13 @@ class Preprocess(StageBase):
         """Looks up the mounting and compiles the kernels. Raises DeploymentError for an unknown sensor."""
         self._mounting = _mounting(context, self._sensor)
         points = np.array([[5.0, 0.0, 0.0], [5.0, 0.1, 1.0]], np.float32)
-        self._obstacles(PointCloud(0, "", points, np.zeros(2, np.float32)), None)
+        self._obstacles(PointCloud(0, "", points, np.zeros(2, np.float32)), None, self._voxel_m)
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"obstacles": self._obstacles(inputs["points"], inputs.get("ego"))}
+        voxel_m = self._coarse_m if job.degraded else self._voxel_m
+        return {"obstacles": self._obstacles(inputs["points"], inputs.get("ego"), voxel_m)}
 
-    def _obstacles(self, cloud: PointCloud, ego: EgoMotion | None) -> PointCloud:
+    def _obstacles(self, cloud: PointCloud, ego: EgoMotion | None, voxel_m: float) -> PointCloud:
         from pipelines import lidar_drops, lidar_ground, lidar_kernels
 
         xyz_m, intensity, time_ns = _checked_points(cloud)
@@ -121,7 +126,7 @@ class Preprocess(StageBase):
             carried.span_ns,
             self._min_range_m,
             self._max_range_m,
-            self._voxel_m,
+            voxel_m,
         )
         order = np.argsort(keys)
         means = means[order]
@@ -132,7 +137,7 @@ class Preprocess(StageBase):
         above_m = means[:, 2] - ground_z_m
         keep = (above_m >= self._clearance_m) & (above_m <= self._max_height_m)
         if self._company:
-            radius_m = max(_COMPANY_M, _COMPANY_VOXELS * self._voxel_m)
+            radius_m = max(_COMPANY_M, _COMPANY_VOXELS * voxel_m)
             keep[keep] = lidar_drops.with_company(means[keep], radius_m, _COMPANY_PER_M, self._company, _DROPS_WITHIN_M)
         kept = order[keep]
         return PointCloud(

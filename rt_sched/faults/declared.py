@@ -28,6 +28,8 @@ def declared_paced_ns(system: System, kind: Kind, monitor: str) -> int | None:
     """The same for a paced run, where supervisors and the actuators' side watch too."""
     if monitor == "process_end":
         return declared_worst_ns(system, kind, "heartbeat")
+    if monitor == "lock":
+        return max((lock_wait_ns(system, one.name) or 0 for one in system.resources), default=0) or None
     if monitor in ("exit", "stop"):
         return SUPERVISION_NS + (ENDING_NS if monitor == "exit" else 0)
     if monitor == "actuator":
@@ -39,6 +41,22 @@ def declared_paced_ns(system: System, kind: Kind, monitor: str) -> int | None:
     if monitor == "alive" and declared_ns is not None:
         return declared_ns + SUPERVISION_NS
     return declared_ns
+
+
+def lock_wait_ns(system: System, resource: str) -> int | None:
+    """Within what time a job has waited for a resource that is held for too long, so long that its deadline is lost.
+
+    That is the longest time to the next job of one of its users, and what that job may wait; None where nobody has one.
+    """
+    users = [task for task in system.tasks if any(one.resource == resource for one in task.sections)]
+    return min(
+        (
+            (alive_timeout_ns(system, task) or task.separation_ns + task.deadline_ns)
+            + max(task.deadline_ns - task.execution.wcet_ns, 0)
+            for task in users
+        ),
+        default=None,
+    )
 
 
 def _declared(system: System, kind: Kind, monitor: str) -> Iterator[int]:

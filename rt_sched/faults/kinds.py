@@ -61,7 +61,6 @@ class Kind:
 
 _SHARE = (LASTS, "share")
 _NO_LOCK = "modelled jobs hold locks for executed time only, which a hold without execution is not; use overrun"
-_NO_SECTIONS = "paced runs refuse critical sections, so that there is no lock to hold; use overrun"
 _NO_LINKS = "paced runs refuse links: all messages go through the memory of one host"
 
 KINDS: tuple[Kind, ...] = (
@@ -155,8 +154,9 @@ KINDS: tuple[Kind, ...] = (
         "a lock is held for too long",
         (),
         ("by",),
+        ("by",),
         not_lockstep=_NO_LOCK,
-        not_paced=_NO_SECTIONS,
+        paced_monitors=("lock",),
     ),
     Kind(
         "arbiter.kill",

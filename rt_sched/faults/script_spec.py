@@ -81,7 +81,7 @@ FAULT = Spec(
         Key("on", {"$spec": EVENT}, "Which event sets it off."),
         Key("for", quantities.time_down, "How long it lasts.", default_text="to the end of the run"),
         Key("share", share, "Share of the messages that it strikes.", Fraction(1), "1"),
-        Key("by", whole_lateness, "Length of a delay; by how much a clock steps, negative for back.", 0),
+        Key("by", whole_lateness, "Length of a delay or a hold; by how much a clock steps, negative for back.", 0),
         Key("from", angle_deg, "First direction of a sector, counter-clockwise from ahead.", Fraction(0)),
         Key("to", angle_deg, "Last direction of a sector.", Fraction(0)),
         Key("radius", fields.integer(1, MAX_RADIUS_PX), "Radius of a blur in pixels.", 8, "8"),

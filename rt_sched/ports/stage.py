@@ -13,6 +13,10 @@ A stage class is named `module:Class` in the system file. Its lifecycle:
 A stage may have a method `stop_job()`, by which another thread asks it to give up the job that is in `process`, as its
 budget is nearly used: `process` then raises `JobStopped` as soon as it can. Paced runs use it.
 
+A stage that uses a resource of the system enters its section with `with job.section("bus"):`, and says so by
+`enters_sections`. In paced runs that locks; in lockstep, where the schedule models who holds what, it takes nothing. Of
+any other stage whose task declares sections the whole of `preprocess`, `process` and `postprocess` is one.
+
 A stage reads only its inputs, its parameters and the job's times: no wall clock, no global state, no randomness.
 A stateless stage may be called from several threads at once; a stateful one is called job after job. When its task
 goes on elsewhere, or after its device was lost, another instance serves it from then on: what it remembered is gone.
@@ -21,6 +25,7 @@ goes on elsewhere, or after its device was lost, another instance serves it from
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -28,6 +33,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from rt_sched.errors import DataError
 from rt_sched.messages.authentication import Authenticator
+from rt_sched.ports.sections import Sections
 
 
 class Rejected(DataError):
@@ -120,6 +126,14 @@ class JobContext:
     deadline_ns: int
     weights: tuple[tuple[str, Fraction], ...] = ()
     new_readers: int = 0
+    degraded: bool = False
+    sections: Sections | None = field(default=None, compare=False, repr=False)
+
+    def section(self, resource: str) -> AbstractContextManager[bool]:
+        """The job holds the resource meanwhile; given is whether its last owner died in a section of it, so that what
+        it guards may be half-written. Raises DeploymentError where the task declares no such section.
+        """
+        return nullcontext(False) if self.sections is None else self.sections.hold(resource)
 
 
 @runtime_checkable
@@ -147,13 +161,15 @@ class StageBase:
 
     `optional_inputs` names those of `inputs` that a system file may leave unconnected: `process` then gets a mapping
     without them. `checks_e2e`: the stage checks the headers of its inputs itself and gets damaged messages too; for
-    others the runtime does, and a damaged message counts as none. `sensor_parameters`: parameters that name sensors (a
-    name, a list of names, or a mapping from names), with the kinds of sensor that they may name; loading checks them.
+    others the runtime does, and a damaged message counts as none. `enters_sections`: see the module's docstring.
+    `sensor_parameters`: parameters that name sensors (a name, a list of names, or a mapping from names), with the kinds
+    of sensor that they may name; loading checks them.
     """
 
     stateful: ClassVar[bool] = False
     optional_inputs: ClassVar[frozenset[str]] = frozenset()
     checks_e2e: ClassVar[bool] = False
+    enters_sections: ClassVar[bool] = False
     sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def start(self, context: StageContext) -> None:

@@ -21,8 +21,9 @@ from rt_sched.trace.records import SampleTable, sample_of
 #: Instants that the kernel processes in one call; after each call, messages that nobody will read are let go.
 _INSTANTS = 128
 
-_COLUMNS = ("time_ns", "kind", "task", "job", "message")
+_COLUMNS = ("time_ns", "kind", "task", "job", "message", "value")
 _ENDING = frozenset({codes.EVENT_SKIP, codes.EVENT_ABORT, codes.EVENT_JOB_LOST, codes.EVENT_SUPPRESS})
+_FORGETTING = frozenset({codes.EVENT_TASK_REMOVED, codes.EVENT_TASK_MOVED})
 
 
 def execute(
@@ -41,23 +42,32 @@ def execute(
     or the recording raise.
     """
     waiting: set[int] = set()
+    do_less: set[int] = set()
+    degraded: set[int] = set()
     while (events := simulation.step(_INSTANTS)) is not None:
-        for now_ns, kind, task, job, message in zip(*(events[name].tolist() for name in _COLUMNS), strict=True):
+        for now_ns, kind, task, job, message, value in zip(*(events[name].tolist() for name in _COLUMNS), strict=True):
             if kind == codes.EVENT_SAMPLE:
                 sample = sample_of(message)
                 while feed.position <= sample:
                     graph.add_sample(feed.position, int(samples.capture_ns[feed.position]), feed.next())
             elif kind == codes.EVENT_ARRIVAL:
                 waiting.add(job)
+                if task in do_less:
+                    do_less.discard(task)
+                    degraded.add(job)
             elif kind == codes.EVENT_START:
                 waiting.discard(job)
                 graph.bind(job, simulation.inputs[job], now_ns)
             elif kind == codes.EVENT_COMPLETE:
-                context = _context(simulation, task, task_names[task], job, lives)
+                context = _context(simulation, task, task_names[task], job, lives, degraded=job in degraded)
                 graph.complete(job, task, context, lives.life(task, context.arrival_ns))
             elif kind in _ENDING:
                 waiting.discard(job)
                 graph.discard(job)
+            elif kind == codes.EVENT_ENFORCE and value == codes.OVERRUN_DEGRADE:
+                do_less.add(task)
+            elif kind in _FORGETTING:
+                do_less.discard(task)
         bound = simulation.inputs[sorted(waiting)].ravel()
         graph.forget_except(np.concatenate((simulation.held_messages(), bound)))
         progress(simulation.now_ns)
@@ -65,7 +75,7 @@ def execute(
     yield from graph.finished(wait=True)
 
 
-def _context(simulation: Simulation, task: int, name: str, job: int, lives: Lives) -> JobContext:
+def _context(simulation: Simulation, task: int, name: str, job: int, lives: Lives, *, degraded: bool) -> JobContext:
     row = simulation.jobs[job]
     return JobContext(
         task=name,
@@ -76,4 +86,5 @@ def _context(simulation: Simulation, task: int, name: str, job: int, lives: Live
         deadline_ns=int(row["deadline_ns"]),
         weights=lives.weights(int(row["arrival_ns"])),
         new_readers=lives.new_readers(task, int(row["finish_ns"])),
+        degraded=degraded,
     )

@@ -23,6 +23,7 @@ from rt_sched.messages.control import InputCheck
 from rt_sched.messages.e2e import E2EState, is_protectable, without_header
 from rt_sched.model import System, Task
 from rt_sched.ports import JobContext, JobStopped, RecordedMessage, Rejected, Stage
+from rt_sched.ports.sections import ModelledSections
 from rt_sched.runtime.dataflow import Dataflow, Node
 from rt_sched.runtime.protection import InputGuard, protected_outputs
 from rt_sched.trace.records import message_of_sample, sample_of
@@ -195,6 +196,9 @@ def run_job(
     `finished_ns` tells when the stage has done, where `context` cannot know that beforehand. Then nothing is digested,
     as no other run will have the same outputs.
     """
+    if context.sections is None and getattr(stage, "enters_sections", False):
+        held = frozenset(section.resource for section in task.sections)
+        context = dataclasses.replace(context, sections=ModelledSections(task.name, held))
     values: dict[str, Any] = {}
     checks: list[InputCheck] = []
     self_checking = getattr(stage, "checks_e2e", False)

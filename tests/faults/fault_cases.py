@@ -150,7 +150,7 @@ def kinds_table() -> str:
     for kind in list_document(drive().system)["kinds"]:
         found, paced_too = (_within(kind[key]) for key in ("monitors", "paced_monitors"))
         if kind["paced"] and paced_too != found:
-            found = f"{found}; paced: {paced_too}"
+            found = "; ".join((*([found] if found else []), f"paced: {paced_too}"))
         lockstep, paced = ("yes" if kind[clock] else "no" for clock in ("lockstep", "paced"))
         cells = (f"`{kind['kind']}`", kind["strikes"], kind["does"], lockstep, paced, found or "–")
         lines.append(f"| {' | '.join(cells)} |")

@@ -26,6 +26,7 @@ from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.faults.alerts import Alert, AlertKind
 from rt_sched.runtime.paced.faults.injector import Deed, Landed, Moment
 from rt_sched.runtime.paced.roster import WorkerLoss
+from rt_sched.runtime.paced.sections.records import SectionsRecord
 from rt_sched.trace.records import SampleStatus, Trace
 from rt_sched.units import NS_PER_MS
 from sensors.recording import open_recording
@@ -59,6 +60,7 @@ def as_planned(struck: PacedStruck, **values: Any) -> SimpleNamespace:
         "landed": (),
         "notices": (),
         "actuator": None,
+        "sections": SectionsRecord(),
     }
     return SimpleNamespace(**(usual | values))
 

@@ -61,3 +61,33 @@ class Stoppable(Burn):
         while not self._is_asked:
             _spin(100_000)
         raise JobStopped("told to stop")
+
+
+class Locker(Burn):
+    """Takes `ms` of CPU time before it enters the section of `bus` that its task declares, and `inside_ms` within."""
+
+    enters_sections: ClassVar[bool] = True
+
+    def __init__(self, *, ms: float = 0.1, inside_ms: float = 1.0, forever_at: int | None = None) -> None:
+        super().__init__(ms=ms)
+        self._inside_ns, self._endless = int(inside_ms * 1e6), forever_at
+
+    def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = super().process(job, inputs)
+        with job.section("bus"):
+            end_ns = time.thread_time_ns() + self._inside_ns
+            while job.number == self._endless or time.thread_time_ns() < end_ns:
+                _spin(10_000)
+        return outputs
+
+
+class Lesser(Burn):
+    """Takes `less_ms` instead of `ms` in a job that is to do less."""
+
+    def __init__(self, *, ms: float = 1.0, less_ms: float = 1.0, long_at: int | None = None) -> None:
+        super().__init__(ms=ms, long_at=long_at)
+        self._usual_ns, self._less_ns = self._ns, int(less_ms * 1e6)
+
+    def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._ns = self._less_ns if job.degraded else self._usual_ns
+        return super().process(job, inputs)

@@ -1,4 +1,4 @@
-"""Fault scripts in paced runs: one run that is struck in five ways, and what each leaves behind."""
+"""Fault scripts in paced runs: one run that is struck in seven ways, and what each leaves behind."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ devices:
   ecu: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}
   far: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}
 deploy: {ecu.cpu: 1, far.cpu: 0}
+resources: {bus: {protocol: priority_inheritance}, idle: {protocol: none}}
 sensors:
   lidar_top: {kind: lidar, rate: 10Hz, latency: 4ms, jitter: 2ms, attached_to: ecu, topic: /lidar/top/*}
   imu: {kind: imu, rate: 200Hz, jitter: 2ms, attached_to: ecu, topic: /imu/*}
@@ -44,7 +45,7 @@ tasks:
      inputs: {imu: {from: imu, required: false}}, execution: {wcet: 5ms}, deadline: 45ms, parameters: {ms: 1}}
   distant:
     {stage: "busy_stages:Busy", runs_on: far.cpu, activation: {rate: 20Hz}, inputs: {imu: {from: imu, required: false}},
-     execution: {wcet: 5ms}, deadline: 45ms, parameters: {ms: 1}}
+     execution: {wcet: 5ms}, deadline: 45ms, parameters: {ms: 1}, critical_sections: [{resource: bus, to: 5ms}]}
   arbiter:
     {stage: "safety.arbiter_stage:Arbiter", runs_on: ecu.cpu, activation: {rate: 50Hz},
      inputs: {backup: {from: backup, required: false}}, execution: {bcet: 20us, wcet: 3ms}, deadline: 15ms, priority: 0,
@@ -58,6 +59,7 @@ safety:
 SCRIPT = """
 rt_sched_faults: 1
 faults:
+  held: {kind: resource.hold, target: bus, at: 300ms, by: 150ms}
   blind: {kind: lidar.loss, target: lidar_top, at: 1.2s}
   paused: {kind: process.stall, target: busy, on: {job: 6, of: busy}, stall: 60ms}
   longer: {kind: overrun, target: busy, jobs: [12], demand: 60ms}
@@ -72,6 +74,7 @@ faults:
   early: {kind: lidar.loss, target: lidar_top, on: {job: 3, of: backup}}
   late: {kind: process.kill, target: busy, at: 9s}
   never: {kind: process.kill, target: busy, on: {sample: 99999, of: imu}}
+  unused: {kind: resource.hold, target: idle, at: 1s, by: 10ms}
 """
 
 
@@ -130,7 +133,7 @@ def test_every_fault_began_and_was_noticed_by_one_of_its_monitors(told: dict[str
     assert (told["clock"], told["schema"]) == ("paced", "rt-sched/faults-run/1")
     assert told["tier"] == told["summary"]["tier"]
     rows = told["rows"]
-    assert rows.keys() == {"blind", "paused", "longer", "frozen", "gone", "dead"}
+    assert rows.keys() == {"held", "blind", "paused", "longer", "frozen", "gone", "dead"}
     for row in rows.values():
         assert row["verdict"] in ("detected", "late"), row
         monitors = {*BY_NAME[row["kind"]].found_paced_by, "deadline"}
@@ -165,6 +168,20 @@ def test_a_job_overruns_by_its_cpu_time(told: dict[str, Any]) -> None:
     assert busy["executed_ns"][12] >= 60 * NS_PER_MS
     usual = np.delete(busy["executed_ns"][busy["status"] == JobStatus.COMPLETED], [6, 12])
     assert np.median(usual) < 20 * NS_PER_MS
+
+
+def test_jobs_wait_for_a_resource_that_nobody_gives_back(told: dict[str, Any]) -> None:
+    row, distant = told["rows"]["held"], told["jobs"]["distant"]
+    assert row["detected_by"] == "lock" and row["end_ns"] - row["begin_ns"] == 150 * NS_PER_MS
+    ended = distant["finish_ns"][distant["finish_ns"] >= 0]
+    after_ns = ended - row["begin_ns"]
+    assert not ((after_ns > 5 * NS_PER_MS) & (after_ns < 150 * NS_PER_MS)).any()
+    assert (after_ns > 150 * NS_PER_MS).sum() >= 3
+    (held,) = told["summary"]["sections"]["held"]
+    assert (held["task"], held["long_waits"]) == ("distant", 1)
+    assert held["wait_max_ns"] > 50 * NS_PER_MS
+    broken = next(one for one in told["summary"]["monitors"] if one["assumption"] == "sections")
+    assert "bus" in {one["who"] for one in broken["first"]}
 
 
 def test_a_silenced_sensor_sends_nothing(told: dict[str, Any]) -> None:
@@ -211,6 +228,7 @@ def test_what_cannot_be_carried_out_is_refused_at_once(tmp_path: Path) -> None:
         "faults.device: ecu is the device of the arbiter",
         "faults.early: messages are changed as they are decoded",
         "faults.late: it begins at 9s; the run ends at",
+        "faults.unused: no task has a section of idle",
         "faults.never: what sets it off does not happen in this run",
     ):
         assert words in ended.errors

@@ -20,8 +20,10 @@ from rt_sched.runtime.paced.faults.marks import MarkedTimer, Marks
 from rt_sched.runtime.paced.faults.oversight import Oversight, Watched
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.roster import Roster
+from rt_sched.runtime.paced.sections.locks import Locks
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.trace.records import JobStatus
+from rt_sched.trace.setup import Protocol, ResourceRow, Setup
 from rt_sched.units import NS_PER_MS, NS_PER_S
 
 MS = NS_PER_MS
@@ -120,6 +122,7 @@ class Struck:
         self.clock, self.roster, self.marks = PacedClock(), Roster(2), Marks(2)
         self.journals, self.published = [Journal(0, 10), Journal(0, 10)], shared_array(np.int64, 3)
         self.published[:] = -1
+        self.locks = Locks(Setup((), (), (), (), resources=(ResourceRow("bus", Protocol.NONE),)), (), ())
         self.pids = [fork(lambda: time.sleep(60)) for _ in range(2)]
         self.roster.places["pid"][:] = self.pids
         self.injector: Injector | None = None
@@ -127,7 +130,14 @@ class Struck:
 
     def begin(self, *blows: Blow) -> None:
         self.injector = Injector(
-            blows, self.clock, self.roster, self.marks, self.journals, self.published, lambda _device: self.pids
+            blows,
+            self.clock,
+            self.roster,
+            self.marks,
+            self.journals,
+            self.published,
+            lambda _device: self.pids,
+            self.locks,
         )
         injector = self.injector
         self._process = fork(lambda: injector.run(real_time=False))
@@ -175,6 +185,17 @@ def test_a_worker_stands_still_for_its_time(struck: Struck) -> None:
     assert struck.injector is not None
     (landed,) = struck.injector.landed()
     assert landed.time_ns is not None and struck.clock.now_ns() - landed.time_ns >= 150 * MS
+
+
+def test_a_resource_is_held_for_its_time_by_nobody(struck: Struck) -> None:
+    struck.begin(Blow(Moment(10 * MS), Deed.HOLD, lasts_ns=150 * MS, resource=0))
+    injector = struck.injector
+    assert injector is not None and struck.wait_for(lambda: injector.landed()[0].hit == 1)
+    (landed,) = injector.landed()
+    assert landed.time_ns is not None and landed.pid == 0
+    assert not struck.locks.acquire(0, 1, struck.clock.now_ns)
+    assert struck.clock.now_ns() - landed.time_ns >= 150 * MS
+    assert struck.locks.record(set()).abandoned == ()
 
 
 def test_events_set_blows_off_and_not_before(struck: Struck) -> None:

@@ -39,13 +39,11 @@ EDGE = EdgeRow(0, "image", EdgeKind.LATEST, Role.READ, sensor=0)
 PLAIN = Setup((ProcessorRow("ecu.cpu", Policy.FIXED_PRIORITY, True),), ("camera",), (TASK,), (EDGE,))
 #: What is declared of the task, and the words that name it.
 OF_TASKS = [
-    ({"sections": (SectionRow(0, 1, 2),)}, "critical sections"),
     ({"suspensions": (SuspensionRow(1, 1, 2),)}, "suspensions"),
     ({"preemption_points_ns": (5,)}, "preemption points"),
     ({"deadline_action": DeadlineAction.ABORT}, "deadline_action abort"),
     ({"deadline_action": DeadlineAction.SKIP_NEXT}, "deadline_action skip_next"),
     ({"overrun_action": OverrunAction.THROTTLE}, "overrun action throttle"),
-    ({"overrun_action": OverrunAction.DEGRADE}, "overrun action degrade"),
     ({"low_budget_ns": 4, "high_criticality": True}, "wcet_lo"),
     ({"active": False}, "first mode"),
     ({"every": 3}, "every 3th"),
@@ -64,11 +62,24 @@ OF_RUNS = [
     ({"extra_arrivals": (ExtraArrivalRow(1, 0),)}, "changes of the plan"),
     ({"route_changes": (RouteChangeRow(1, 0, None),)}, "changes of the plan"),
 ]
+USING = replace(TASK, sections=(SectionRow(0, 1, 2),))
+NESTED = replace(TASK, sections=(SectionRow(0, 1, 9), SectionRow(1, 2, 3)))
+OTHER_WAY = replace(TASK, name="steer", sections=(SectionRow(1, 1, 9), SectionRow(0, 2, 3)))
+EDF = replace(PLAIN.processors[0], policy=Policy.EDF)
+CEILING, BOTH = (
+    ResourceRow("bus", Protocol.PRIORITY_CEILING),
+    (ResourceRow("bus", Protocol.NONE), ResourceRow("map", Protocol.NONE)),
+)
+OF_RESOURCES = [
+    ({"tasks": (USING,), "resources": (ResourceRow("bus", Protocol.MSRP),)}, "msrp of bus"),
+    ({"tasks": (USING,), "resources": (CEILING,), "processors": (EDF,)}, "the ceiling of bus under edf on ecu.cpu"),
+    ({"tasks": (NESTED, OTHER_WAY), "resources": BOTH}, "bus and map that are nested in both orders"),
+]
 LINKED = replace(PLAIN, links=(LinkRow("ethernet", Fraction(1)),), edges=(replace(EDGE, link=0),))
 SETUPS = [
     *((replace(PLAIN, tasks=(replace(TASK, **given),)), words) for given, words in OF_TASKS),
     *((replace(PLAIN, processors=(replace(PLAIN.processors[0], **given),)), words) for given, words in OF_PROCESSORS),
-    *((replace(PLAIN, **given), words) for given, words in OF_RUNS),
+    *((replace(PLAIN, **given), words) for given, words in (*OF_RUNS, *OF_RESOURCES)),
     (LINKED, "link ethernet"),
 ]
 
@@ -126,6 +137,21 @@ def test_commands_to_the_actuators_side_have_no_date() -> None:
     refuse(let, commands_of="another")
     with pytest.raises(DeploymentError, match="actuators' side"):
         refuse(let, commands_of=TASK.name)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tasks": (USING,), "resources": (ResourceRow("bus", Protocol.PRIORITY_INHERITANCE),)},
+        {"tasks": (USING,), "resources": (CEILING,)},
+        {"tasks": (USING,), "resources": (CEILING,), "processors": (replace(EDF, preemptive=False),)},
+        {"tasks": (NESTED, replace(NESTED, name="steer")), "resources": BOTH},
+        {"resources": (ResourceRow("bus", Protocol.MSRP),)},
+        {"tasks": (replace(TASK, overrun_action=OverrunAction.DEGRADE, degraded_demand_ns=3),)},
+    ],
+)
+def test_sections_and_less_work_are_carried_out(given: dict[str, object]) -> None:
+    assert left_out(replace(PLAIN, **given)) == []  # type: ignore[arg-type]
 
 
 def test_all_of_it_is_named_at_once() -> None:

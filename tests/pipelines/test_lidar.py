@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -136,6 +137,16 @@ class TestPreprocess:
         mixed = obstacles(cloud(np.concatenate([bad, scene()]), np.concatenate([[np.nan] * 4, np.zeros(len(scene()))])))
         assert canonical_digest(mixed) == canonical_digest(clean)
 
+    def test_a_job_that_is_to_do_less_keeps_fewer_points(self) -> None:
+        stage, plain = Preprocess(degraded_voxel_size_m=0.6), Preprocess()
+        for one in (stage, plain):
+            one.start(context())
+        points, less = {"points": cloud(scene())}, replace(JOB, degraded=True)
+        usual, lesser = (stage.process(job, points)["obstacles"] for job in (JOB, less))
+        assert 0 < len(lesser.xyz_m) < 0.5 * len(usual.xyz_m)
+        assert canonical_digest(lesser) == canonical_digest(obstacles(cloud(scene()), voxel_size_m=0.6))
+        assert canonical_digest(plain.process(less, points)["obstacles"]) == canonical_digest(usual)
+
     def test_a_malformed_sweep_is_rejected(self) -> None:
         stage = Preprocess()
         stage.start(context())
@@ -160,6 +171,7 @@ class TestPreprocess:
         ("parameters", "message"),
         [
             ({"voxel_size_m": 0.0}, "voxel_size_m: 0.0 is out of range; valid: from 0.02 to 5 m"),
+            ({"degraded_voxel_size_m": 0.1}, "degraded_voxel_size_m: 0.1 is out of range; valid: from 0.15 to 5 m"),
             ({"voxel_size_m": "0.2 m"}, "voxel_size_m: '0.2 m' is not a number"),
             ({"min_range_m": 90.0}, "min_range_m: 90.0 is out of range; valid: from 0 to 80 m"),
             ({"max_height_m": 0.1}, "max_height_m: 0.1 is out of range; valid: from 0.25 to 50 m"),

@@ -14,7 +14,7 @@ import numpy as np
 
 from rt_sched.analysis.faults.takeover_detection import heartbeat_timeout_ns
 from rt_sched.app.faults.paced_strikes import PacedStruck
-from rt_sched.faults.declared import ENDING_NS, SUPERVISION_NS
+from rt_sched.faults.declared import ENDING_NS, SUPERVISION_NS, lock_wait_ns
 from rt_sched.faults.recording import FaultedRecording
 from rt_sched.faults.supervision import alive_timeout_ns, loss_findings, task_findings
 from rt_sched.faults.watching import Finding, sensor_findings
@@ -40,6 +40,7 @@ def paced_findings(struck: PacedStruck, trace: Trace, outcome: PacedOutcome) -> 
         *(one for one in task_findings(system, trace, targets) if one.monitor == "deadline"),
         *_of_budgets(system, trace, targets),
         *_of_actuators(outcome),
+        *_of_locks(system, outcome),
     ]
     found = [replace(one, time_ns=one.time_ns - struck.shift_ns) for one in found]
     found += sensor_findings(system, delivered, topics, topics)
@@ -121,3 +122,10 @@ def _of_actuators(outcome: PacedOutcome) -> Iterator[Finding]:
     for risk in () if side is None else side.record().risks:
         reason = "no command younger than the limit has come: MINIMAL_RISK"
         yield Finding(risk.since_ns, "actuator", side.task, side.policy.bound_ns, reason)  # type: ignore[union-attr]
+
+
+def _of_locks(system: System, outcome: PacedOutcome) -> Iterator[Finding]:
+    for one in outcome.sections.long_waits:
+        resource, task = system.resources[one.resource].name, system.tasks[one.task]
+        reason = f"job {one.job} of {task.name} waits for it too long for its deadline"
+        yield Finding(one.time_ns, "lock", resource, lock_wait_ns(system, resource) or 0, reason)

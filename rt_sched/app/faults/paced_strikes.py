@@ -34,6 +34,7 @@ _DEEDS = {
     "arbiter.kill": Deed.KILL,
     "process.stall": Deed.STALL,
     "device.loss": Deed.LOSE,
+    "resource.hold": Deed.HOLD,
 }
 _AHEAD = (
     "messages are changed as they are decoded, up to 2 s before they are due, and nobody knows so early when this job "
@@ -119,6 +120,9 @@ class PacedStruck:
         moment, deed = self._moment(self._roots[fault.name]), _DEEDS[fault.kind_name]
         if deed is Deed.LOSE:
             return Blow(moment, deed, device=fault.target)
+        if deed is Deed.HOLD:
+            names = [one.name for one in self.drive.system.resources]
+            return Blow(moment, deed, lasts_ns=fault.by_ns, resource=names.index(fault.target))
         lasts_ns = fault.stall_ns if deed is Deed.STALL else fault.restart_ns
         return Blow(moment, deed, self.drive.task_names.index(fault.target), lasts_ns)
 
@@ -142,7 +146,10 @@ class PacedStruck:
                 back_ns = next((one.back_ns for one in outcome.losses if one.pid == landed.pid), None)
                 kills = _DEEDS[fault.kind_name] is Deed.KILL
                 end_ns = back_ns - self.shift_ns if kills and back_ns is not None else None
-                found.append(Strike(fault, landed.time_ns - self.shift_ns, end_ns))
+                begin_ns = landed.time_ns - self.shift_ns
+                if fault.kind_name == "resource.hold":
+                    end_ns = begin_ns + fault.by_ns
+                found.append(Strike(fault, begin_ns, end_ns))
         found += [
             Strike(fault, start_ns - self.shift_ns, None)
             for fault in self.script.faults
@@ -176,6 +183,10 @@ class PacedStruck:
                 self._refuse(
                     fault, f"{fault.target} is the device of the arbiter, which watches all others; use arbiter.kill"
                 )
+        if fault.kind_name == "resource.hold":
+            tasks = self.drive.system.tasks
+            if not any(one.resource == fault.target for task in tasks for one in task.sections):
+                self._refuse(fault, f"no task has a section of {fault.target}, so nobody waits for it")
         root = self._roots[fault.name]
         if root.event is Event.SAMPLE and self.drive.sample_ns(root.of, root.number) is None:
             self._refuse(fault, "what sets it off does not happen in this run")

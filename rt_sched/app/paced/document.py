@@ -11,6 +11,7 @@ import numpy as np
 from rt_sched.app.paced.actuator import actuator_of_run
 from rt_sched.app.paced.device_losses import failover_document
 from rt_sched.app.paced.host_supply import HostShare
+from rt_sched.app.paced.sections import degraded_document, sections_document
 from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier, TierReport
@@ -90,6 +91,8 @@ def paced_document(
         if share.loss is None
         else {**asdict(share.loss), "spare_ns": share.spare_ns, "counted": list(share.counted)},
         "start_lateness": _lateness(trace),
+        "sections": sections_document(order, outcome),
+        "degraded": degraded_document(order, outcome, trace),
         "notes": notes,
     }
 

@@ -10,7 +10,8 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.measured.host_time import host_monitor
 from rt_sched.analysis.measured.monitors import Monitor
 from rt_sched.analysis.methods import METHODS, Method
@@ -73,8 +74,24 @@ def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, 
     """What a paced run in a real-time tier has to keep beside what every run has."""
     if tier is Tier.USER:
         return ()
-    found = host_monitor(mode_loads(share.system, share.plan)[0], trace, share.reservations)
+    mode = _with_blocking(mode_loads(share.system, share.plan)[0], share.system)
+    found = host_monitor(mode, trace, share.reservations)
     return () if found is None else (found,)
+
+
+def _with_blocking(mode: ModeLoad, system: System) -> ModeLoad:
+    """Every job as long as it is with the sections of less urgent ones that may go before it."""
+    longest = [max((one.end_ns - one.start_ns for one in task.sections), default=0) for task in system.tasks]
+
+    def longer(task: LoadTask, load: ProcessorLoad) -> LoadTask:
+        others = (longest[other.index] for other in load.tasks if other.index != task.index)
+        blocking_ns = sum(others) if task.blocking is None else task.blocking.total_ns
+        return dataclasses.replace(task, wcet_ns=task.wcet_ns + blocking_ns) if blocking_ns else task
+
+    loads = tuple(
+        dataclasses.replace(load, tasks=tuple(longer(task, load) for task in load.tasks)) for load in mode.loads
+    )
+    return dataclasses.replace(mode, loads=loads)
 
 
 def with_publisher(system: System, plan: Plan, publisher: Publisher) -> tuple[System, Plan]:

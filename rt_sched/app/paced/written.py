@@ -16,6 +16,7 @@ from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.host_supply import host_monitors, host_share
 from rt_sched.app.paced.prepared import Prepared
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
+from rt_sched.app.paced.sections import section_monitors
 from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.bounds import run_bounds, without_bounds
 from rt_sched.app.runs.documents import published_messages, write_documents
@@ -97,7 +98,7 @@ def write_up(
             watch.refused_rows,
             takeovers,
             methods=share.methods,
-            further=host_monitors(share, tier, beside),
+            further=(*host_monitors(share, tier, beside), *section_monitors(order, outcome)),
         )
         if why_none is not None:
             bounds = without_bounds(bounds, why_none)

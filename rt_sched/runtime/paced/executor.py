@@ -117,6 +117,7 @@ class PacedRun:
             notices=() if self._guard is None else self._guard.notices(),
             epochs=tuple(self._ownership.epochs()),
             struck=() if self._striker is None else tuple(self._striker.struck()),
+            sections=self._posts.locks.record({one.pid for one in self._roster.losses()}),
         )
 
     def processes_of(self, device: str) -> Sequence[int]:
@@ -340,6 +341,7 @@ class PacedRun:
             self._posts.journals,
             self._published_ns,
             self.processes_of,
+            self._posts.locks,
         )
 
     def _go_to(self, core: int) -> None:

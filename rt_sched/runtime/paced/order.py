@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal
 from rt_sched.runtime.paced.jobs.spool import Spool
 from rt_sched.runtime.paced.roster import WorkerLoss
 from rt_sched.runtime.paced.seats.tier import Seat
+from rt_sched.runtime.paced.sections.records import SectionsRecord
 from rt_sched.trace.records import SampleTable
 from rt_sched.trace.setup import Setup
 
@@ -78,6 +79,7 @@ class PacedOutcome:
     """`journals`, `spools`: by task. `published_ns`: by sample, -1 for never. `landed`: of each blow.
 
     `notices`: of lost devices, and `epochs`, what followed on each. `struck`: what became of every strike.
+    `sections`: what critical sections took.
     """
 
     journals: list[np.ndarray]
@@ -92,3 +94,4 @@ class PacedOutcome:
     notices: tuple[Notice, ...] = ()
     epochs: tuple[Epoch, ...] = ()
     struck: tuple[Struck, ...] = ()
+    sections: SectionsRecord = field(default_factory=SectionsRecord)

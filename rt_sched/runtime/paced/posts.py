@@ -28,6 +28,8 @@ from rt_sched.runtime.paced.seats.lane import Lane
 from rt_sched.runtime.paced.seats.ranking import Ranking
 from rt_sched.runtime.paced.seats.tier import HIGHEST_TASK_PRIORITY, seats
 from rt_sched.runtime.paced.seats.turns import Turns
+from rt_sched.runtime.paced.sections.holding import Holding
+from rt_sched.runtime.paced.sections.locks import Locks
 from rt_sched.runtime.paced.supervisor import Charge
 from rt_sched.trace.setup import TaskRow
 from rt_sched.transport import Channel, Segment
@@ -67,6 +69,7 @@ class Posts:
         self.journals = [self._journal(index) for index in range(len(setup.tasks))]
         self.spools = [Spool() for _ in setup.tasks]
         self._turns = self._make_turns()
+        self.locks = Locks(setup, self.rows, self.seats)
 
     @property
     def sensors_read(self) -> list[str]:
@@ -179,6 +182,7 @@ class Posts:
             keep=self.spools[index].keep,
             tenure=tenure,
             authenticator=self._authenticator,
+            holding=Holding(self.locks, index, row, self.seats[place], self._clock) if row.sections else None,
         )
 
     def _journal(self, index: int) -> Journal:

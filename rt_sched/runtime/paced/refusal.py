@@ -6,18 +6,26 @@ from collections.abc import Iterator
 
 from rt_sched.errors import DeploymentError
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.sections.order import in_both_orders
 from rt_sched.trace.setup import (
     DeadlineAction,
     EdgeKind,
     OverrunAction,
     Policy,
     ProcessorRow,
+    Protocol,
     Role,
     Setup,
     TaskRow,
 )
 
-_CARRIED_OUT = (OverrunAction.LOG, OverrunAction.ABORT, OverrunAction.SKIP_NEXT, OverrunAction.FAIL_OVER)
+_CARRIED_OUT = (
+    OverrunAction.LOG,
+    OverrunAction.ABORT,
+    OverrunAction.SKIP_NEXT,
+    OverrunAction.FAIL_OVER,
+    OverrunAction.DEGRADE,
+)
 
 
 def refuse(setup: Setup, *, tier: Tier = Tier.FIFO, commands_of: str | None = None) -> None:
@@ -35,6 +43,7 @@ def left_out(setup: Setup) -> list[str]:
     return [
         *(text for row in setup.processors for text in _of_processor(row)),
         *(text for row in setup.tasks for text in _of_task(row)),
+        *_of_resources(setup),
         *_of_links(setup),
         *_of_changes(setup),
     ]
@@ -48,8 +57,6 @@ def _of_processor(row: ProcessorRow) -> Iterator[str]:
 
 
 def _of_task(row: TaskRow) -> Iterator[str]:
-    if row.sections:
-        yield f"the critical sections of {row.name}"
     if row.suspensions:
         yield f"the suspensions of {row.name}"
     if row.preemption_points_ns is not None:
@@ -85,6 +92,19 @@ def _of_let(setup: Setup, tier: Tier, commands_of: str | None) -> Iterator[str]:
     for row in setup.tasks:
         if row.let and row.name == commands_of:
             yield f"communication at arrival and deadline (let) of {row.name}, whose commands go to the actuators' side"
+
+
+def _of_resources(setup: Setup) -> Iterator[str]:
+    for number, resource in enumerate(setup.resources):
+        users = [row for row in setup.tasks if any(section.resource == number for section in row.sections)]
+        if users and resource.protocol is Protocol.MSRP:
+            yield f"the protocol msrp of {resource.name}, which spins (use priority_inheritance)"
+        places = [setup.processors[row.processor] for row in users]
+        ranked = [one.name for one in places if one.policy is Policy.EDF and one.preemptive]
+        if ranked and resource.protocol is Protocol.PRIORITY_CEILING:
+            yield f"the ceiling of {resource.name} under edf on {ranked[0]} (use priority_inheritance)"
+    if circle := [setup.resources[number].name for number in in_both_orders(setup.tasks)]:
+        yield f"sections of {' and '.join(circle)} that are nested in both orders: real jobs would wait in a circle"
 
 
 def _of_links(setup: Setup) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import heapq
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -22,6 +23,8 @@ from rt_sched.runtime.paced.faults.marks import Marks
 from rt_sched.runtime.paced.faults.strike import strike
 from rt_sched.runtime.paced.jobs.journal import NONE, Journal
 from rt_sched.runtime.paced.roster import Roster
+from rt_sched.runtime.paced.sections.locks import Locks
+from rt_sched.runtime.paced.sections.records import NOBODY
 from rt_sched.runtime.paced.shared import shared_array
 
 #: Below supervisors, which have to see what it does, and above everything else.
@@ -48,17 +51,20 @@ class Moment:
 
 
 class Deed(Enum):
-    """What is done: a worker is killed, or stands still for a while; or every process of a device is killed."""
+    """What is done: a worker is killed, or stands still for a while; every process of a device is killed; or a resource
+    is held, by nobody who needs it.
+    """
 
     KILL = "kill"
     STALL = "stall"
     LOSE = "lose"
+    HOLD = "hold"
 
 
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """`task`: whose worker it strikes; `device`: that is lost. `lasts_ns`: how long a worker stands still, or until the
-    task is served again; None: as soon as it can be.
+    """`task`: whose worker it strikes; `device`: that is lost; `resource`: that is held. `lasts_ns`: how long a worker
+    stands still or the resource is held, or until the task is served again; None: as soon as it can be.
     """
 
     moment: Moment
@@ -66,12 +72,13 @@ class Blow:
     task: int | None = None
     lasts_ns: int | None = None
     device: str | None = None
+    resource: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Landed:
     """What became of a blow. `time_ns`: just before it was carried out, None where it never was. `hit`: how many
-    processes or groups it reached. `pid`: of the worker, 0 where a device was struck.
+    processes or groups it reached. `pid`: of the worker, 0 where a device was struck. Of a resource: when it was got.
     """
 
     time_ns: int | None
@@ -98,9 +105,13 @@ class Injector:
         journals: Sequence[Journal],
         published_ns: npt.NDArray[np.int64],
         processes_of: Callable[[str], Sequence[int]],
+        locks: Locks,
     ) -> None:
         self._blows, self._clock, self._roster, self._marks = blows, clock, roster, marks
         self._journals, self._published_ns, self._processes_of = journals, published_ns, processes_of
+        self._locks = locks
+        self._holds: list[threading.Thread] = []
+        self._real_time = False
         self._records = shared_array(_RECORD, len(blows))
         self._records["time_ns"] = NONE
         self._due: list[tuple[int, int, Callable[[], None]]] = []
@@ -113,8 +124,8 @@ class Injector:
         set_timer_slack_ns(1)
         gc.freeze()
         gc.disable()
-        if real_time:
-            set_scheduling(Scheduling.fifo(INJECTOR_PRIORITY))
+        self._real_time = real_time
+        self._take_class()
         if not self._clock.wait_until_begun():
             return
         waiting = set(range(len(self._blows)))
@@ -127,9 +138,11 @@ class Injector:
             look_ns = self._clock.now_ns() + self._clock.run_span_ns(_LOOK_NS)
             next_ns = self._due[0][0] if self._due else look_ns
             if not self._clock.sleep_until(min(next_ns, look_ns) if waiting else next_ns):
-                return
+                break
             while self._due and self._due[0][0] <= self._clock.now_ns():
                 heapq.heappop(self._due)[2]()
+        for hold in self._holds:
+            hold.join()
 
     def landed(self) -> tuple[Landed, ...]:
         """What became of each, in their order."""
@@ -155,6 +168,11 @@ class Injector:
     def _land(self, index: int) -> None:
         blow, record = self._blows[index], self._records[index]
         now_ns = self._clock.now_ns()
+        if blow.resource is not None:
+            hold = threading.Thread(target=self._hold, args=(blow.resource, blow.lasts_ns or 0, record), daemon=True)
+            self._holds.append(hold)
+            hold.start()
+            return
         if blow.device is not None:
             record["hit"] = strike(self._processes_of(blow.device), signal.SIGKILL)
         elif blow.task is not None:
@@ -166,6 +184,19 @@ class Injector:
                     self._marks.keep_away(blow.task, now_ns + blow.lasts_ns)
                 record["hit"] = strike((pid,), signal.SIGKILL)
         record["time_ns"] = now_ns
+
+    def _hold(self, resource: int, lasts_ns: int, record: np.void) -> None:
+        """In a thread of its own, which waits for the resource as the most urgent one, and then sleeps with it."""
+        self._take_class()
+        self._locks.acquire(resource, NOBODY, self._clock.now_ns)
+        now_ns = self._clock.now_ns()
+        record["time_ns"], record["hit"] = now_ns, 1
+        self._clock.sleep_until(now_ns + lasts_ns)
+        self._locks.release(resource)
+
+    def _take_class(self) -> None:
+        if self._real_time:
+            set_scheduling(Scheduling.fifo(INJECTOR_PRIORITY))
 
     def _stall(self, pid: int, until_ns: int) -> int:
         """Stops a process, and lets it go on later, by a handle that never means another one."""

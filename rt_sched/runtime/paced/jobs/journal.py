@@ -17,7 +17,7 @@ _NO_INPUTS: Mapping[int, int] = {}
 
 def _row(slots: int) -> np.dtype[np.void]:
     times = ("arrival_ns", "release_ns", "start_ns", "finish_ns", "deadline_ns", "executed_ns", "capture_ns")
-    numbers = [(name, np.int64) for name in (*times, "status", "overrun", "pid", "extra")]
+    numbers = [(name, np.int64) for name in (*times, "status", "overrun", "pid", "extra", "degraded")]
     return np.dtype([*numbers, ("inputs", np.int64, (max(slots, 1),))])
 
 
@@ -26,7 +26,8 @@ class Journal:
 
     `slots`: inputs of the task. A row is begun with the arrival, filled while the job goes on, and counts from the
     moment at which `count` says so. `inputs`: per slot the number of the job, or the row of the sample, that was read.
-    `extra`: whether the job came beside those that its activation asks for.
+    `extra`: whether the job came beside those that its activation asks for. `degraded`: whether it was to do
+    less, after an overrun.
     """
 
     def __init__(self, slots: int, capacity: int) -> None:
@@ -50,7 +51,7 @@ class Journal:
         row["arrival_ns"], row["release_ns"], row["deadline_ns"], row["pid"] = arrival_ns, release_ns, deadline_ns, pid
         row["start_ns"] = row["finish_ns"] = row["capture_ns"] = NONE
         row["inputs"] = NONE
-        row["extra"] = is_extra
+        row["extra"], row["degraded"] = is_extra, False
         row["status"] = JobStatus.UNFINISHED
         self._count[0] = number + 1
         return number

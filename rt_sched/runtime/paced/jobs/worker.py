@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,13 +24,14 @@ from rt_sched.runtime.paced.jobs.edges import Publish, packed
 from rt_sched.runtime.paced.jobs.inbox import Arrival, Inbox, Letter
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.seats.turns import Turns
+from rt_sched.runtime.paced.sections.holding import Holding
 from rt_sched.runtime.protection import InputGuard
 from rt_sched.runtime.stage_graph import NoData, Outputs, run_job
 from rt_sched.trace.records import JobStatus
 from rt_sched.trace.setup import EdgeRow, OverrunAction, TaskRow
 from rt_sched.units import ceil_int
 
-_NOTHING: Mapping[int, Letter] = {}
+_CONCERN_NEXT = (OverrunAction.SKIP_NEXT, OverrunAction.DEGRADE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Post:
     has finished, returns the run time from which on the messages count, None where there are to be none, and is called
     before anybody can read. `sight`: of `inbox`.
     `keep`: puts it into the record of the run. `tenure`: whether the process owns its task, and what is in force.
-    `authenticator`: of messages that must carry a tag.
+    `authenticator`: of messages that must carry a tag. `holding`: of a task with critical sections.
     """
 
     task: Task
@@ -56,6 +58,7 @@ class Post:
     keep: Callable[[int, Outputs | NoData, Mapping[str, Encoded]], None]
     tenure: Tenure
     authenticator: Authenticator | None = None
+    holding: Holding | None = None
 
 
 class BudgetTimer(Protocol):
@@ -73,7 +76,8 @@ class Worker:
         budget_ns = post.row.budget_ns
         self._budget_ns = None if budget_ns is None else ceil_int(budget_ns / post.clock.rate)
         self._timers = () if self._budget_ns is None else tuple(timers)
-        self._skips_from_ns: int | None = None
+        self._used_ns = 0
+        self._overrun_ns: int | None = None
         self._guard = InputGuard(post.task, keeps_memory=stage.stateful, authenticator=post.authenticator)
         self._pid = os.getpid()
         self._cpu = thread_clock(0)
@@ -89,8 +93,8 @@ class Worker:
         """One job."""
         post = self._post
         deadline_ns = arrival.arrival_ns + post.row.deadline_ns
-        if self._skips_from_ns is not None and arrival.arrival_ns >= self._skips_from_ns and not arrival.is_extra:
-            self._skips_from_ns = None
+        follows = self._follows_overrun(arrival)
+        if follows and post.row.overrun_action is OverrunAction.SKIP_NEXT:
             post.journal.suppress(arrival.arrival_ns, deadline_ns, self._pid)
             for letter in arrival.bound.values():
                 letter.release()
@@ -99,8 +103,9 @@ class Worker:
             arrival.arrival_ns, arrival.arrival_ns, deadline_ns, self._pid, is_extra=arrival.is_extra
         )
         row = post.journal.rows[number]
+        row["degraded"] = follows
         with post.turns.turn(deadline_ns, arrival.arrival_ns):
-            used_ns = time.thread_time_ns()
+            self._used_ns = time.thread_time_ns()
             for timer in self._timers:
                 timer.arm(self._budget_ns or 1)
             with post.sight.held_at(arrival.arrival_ns if post.row.let else None):
@@ -123,6 +128,8 @@ class Worker:
                     deadline_ns=deadline_ns,
                     weights=post.tenure.weights(arrival.arrival_ns),
                     new_readers=post.tenure.new_readers(start_ns),
+                    degraded=follows,
+                    sections=post.holding,
                 )
                 try:
                     is_published = self._compute(row, number, context, read)
@@ -131,7 +138,7 @@ class Worker:
                     row["status"] = JobStatus.ABORTED
             for timer in self._timers:
                 timer.disarm()
-            executed_ns = time.thread_time_ns() - used_ns
+            executed_ns = time.thread_time_ns() - self._used_ns
             row["executed_ns"] = executed_ns
         self._note_overrun(executed_ns)
         for letter in {*arrival.bound.values(), *read.values()}:
@@ -143,7 +150,10 @@ class Worker:
         Raises JobStopped where the stage was asked to give the job up.
         """
         post = self._post
-        result = run_job(post.task, self._stage, self._guard, context, _results(read), finished_ns=post.clock.now_ns)
+        with self._sections(number):
+            result = run_job(
+                post.task, self._stage, self._guard, context, _results(read), finished_ns=post.clock.now_ns
+            )
         parcels = packed(result, tuple(self._stage.outputs))
         if not post.tenure.holds:
             return False
@@ -151,17 +161,38 @@ class Worker:
         post.keep(number, result, parcels)
         return True
 
+    def _sections(self, number: int) -> AbstractContextManager[None]:
+        """The critical sections of a job are entered by its stage, or all of them meanwhile."""
+        holding = self._post.holding
+        if holding is None:
+            return nullcontext()
+        holding.begin(number, self._let_exceed if self._timers else None)
+        return nullcontext() if getattr(self._stage, "enters_sections", False) else holding.whole_job()
+
+    def _let_exceed(self, by_ns: int) -> None:
+        """The job's budget is enforced when it is exceeded by so much; what is left of it counts from its start."""
+        left_ns = (self._budget_ns or 0) - (time.thread_time_ns() - self._used_ns)
+        for timer in self._timers:
+            timer.arm(max(1, left_ns + by_ns))
+
     def _note_overrun(self, executed_ns: int) -> None:
-        """After an overrun with the action `skip_next` the next job that arrives is suppressed.
+        """After an overrun with the action `skip_next` or `degrade` the next job that arrives is another one.
 
         The overrun is taken to have come as long before the end as the job took beyond its budget: what had arrived
-        before it is not skipped.
+        before it is not concerned.
         """
-        if self._budget_ns is None or self._post.row.overrun_action is not OverrunAction.SKIP_NEXT:
+        if self._budget_ns is None or self._post.row.overrun_action not in _CONCERN_NEXT:
             return
         beyond_ns = executed_ns - self._budget_ns
         if beyond_ns > 0:
-            self._skips_from_ns = self._post.clock.now_ns() - self._post.clock.run_span_ns(beyond_ns)
+            self._overrun_ns = self._post.clock.now_ns() - self._post.clock.run_span_ns(beyond_ns)
+
+    def _follows_overrun(self, arrival: Arrival) -> bool:
+        """Whether the job is the first to arrive after an overrun that concerns it."""
+        if self._overrun_ns is None or arrival.arrival_ns < self._overrun_ns or arrival.is_extra:
+            return False
+        self._overrun_ns = None
+        return True
 
     def _finished(self, row: np.void) -> int | None:
         """Writes down that the job has finished now: from here on it counts as completed, whatever happens.

@@ -1,0 +1,1 @@
+"""Critical sections of paced runs: the mutexes of the resources, and how jobs hold them."""
