@@ -171,8 +171,10 @@ def test_a_worker_is_killed_at_its_instant_and_kept_away(struck: Struck) -> None
     struck.begin(Blow(Moment(30 * MS), Deed.KILL, 1, 200 * MS))
     assert struck.wait_for(lambda: struck.state(1) == "Z")
     assert struck.state(0) != "Z"
-    assert struck.injector is not None
-    (landed,) = struck.injector.landed()
+    injector = struck.injector
+    assert injector is not None
+    assert struck.wait_for(lambda: injector.landed()[0].time_ns is not None)
+    (landed,) = injector.landed()
     assert (landed.hit, landed.pid) == (1, struck.pids[1])
     assert landed.time_ns is not None and landed.time_ns >= 30 * MS
     assert struck.marks.away_until_ns(1) == landed.time_ns + 200 * MS
@@ -195,6 +197,7 @@ def test_a_resource_is_held_for_its_time_by_nobody(struck: Struck) -> None:
     assert landed.time_ns is not None and landed.pid == 0
     assert not struck.locks.acquire(0, 1, struck.clock.now_ns)
     assert struck.clock.now_ns() - landed.time_ns >= 150 * MS
+    struck.locks.release(0)
     assert struck.locks.record(set()).abandoned == ()
 
 

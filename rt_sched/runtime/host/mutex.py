@@ -50,7 +50,8 @@ class SharedMutex:
     """A mutex that lies in a buffer shared between processes, at `offset`; a multiple of 8.
 
     `create` it once; every process then makes a SharedMutex of the same place. It is held by threads: the one that
-    acquired it releases it. The buffer cannot be closed before `detach`.
+    acquired it releases it, before the memory may go: glibc links what a thread holds. The buffer cannot be closed
+    before `detach`.
     """
 
     def __init__(self, buffer: Any, offset: int = 0) -> None:
