@@ -22,6 +22,7 @@ from rt_sched.faults.kinds import BY_NAME
 from rt_sched.faults.moments import known_ns, root_of
 from rt_sched.faults.outcomes import Verdict, outcomes
 from rt_sched.faults.script import Damage, Event, FaultScript, Injection, Trigger
+from rt_sched.runtime.paced.devices.failover import Notice
 from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.faults.alerts import Alert, AlertKind
 from rt_sched.runtime.paced.faults.injector import Deed, Landed, Moment
@@ -65,8 +66,8 @@ def as_planned(struck: PacedStruck, **values: Any) -> SimpleNamespace:
     return SimpleNamespace(**(usual | values))
 
 
-def lost(device: str, noticed_ns: int) -> SimpleNamespace:
-    return SimpleNamespace(device=device, noticed_ns=noticed_ns, sign=Sign.PROCESS_END)
+def lost(device: str, noticed_ns: int) -> Notice:
+    return Notice(device, noticed_ns, noticed_ns, Sign.PROCESS_END)
 
 
 def trace_of(drive: Drive, struck: PacedStruck) -> Trace:
@@ -120,10 +121,9 @@ def test_sensor_faults_take_what_the_clock_decides_and_nothing_else(drive: Drive
             drive,
             fault("lidar.freeze", "lidar_top", Trigger(0, Event.JOB, "backup", 3), "early"),
             fault("device.loss", "gateway", AT, "watcher"),
-            fault("device.loss", "orin", AT, "back", lasts_ns=5),
             fault("process.kill", "backup", Trigger(0, Event.SAMPLE, "imu", 99_999), "never"),
         )
-    assert len(error.value.problems) == 4
+    assert len(error.value.problems) == 3
 
 
 def test_a_device_is_struck_as_a_whole(drive: Drive) -> None:
@@ -138,6 +138,20 @@ def test_a_device_is_struck_as_a_whole(drive: Drive) -> None:
     assert found.verdict is Verdict.DETECTED
     assert found.finding is not None and found.finding.monitor == "process_end"
     assert found.declared_ns == declared_paced_ns(drive.system, BY_NAME["device.loss"], "process_end")
+
+
+def test_a_device_that_comes_back_ends_its_loss_and_is_no_finding(drive: Drive) -> None:
+    struck = struck_by(drive, fault("device.loss", "orin", Trigger(401 * MS), lasts_ns=100 * MS))
+    (blow,) = struck.blows()
+    assert (blow.deed, blow.lasts_ns) == (Deed.LOSE, 100 * MS)
+    back = Notice("orin", 1100 * MS, 520 * MS, Sign.HEARTBEAT, is_back=True)
+    outcome = as_planned(struck, landed=(Landed(401 * MS, 3, 0),), notices=(lost("orin", 408 * MS), back))
+    trace = trace_of(drive, struck)
+    struck.seen = trace, outcome, ()  # type: ignore[assignment]
+    (strike,) = struck.strikes()
+    assert (strike.begin_ns, strike.end_ns) == (401 * MS, 520 * MS)
+    found = [one for one in paced_findings(struck, trace, outcome) if one.what == "orin"]  # type: ignore[arg-type]
+    assert [one.time_ns for one in found] == [408 * MS]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -21,10 +22,10 @@ from rt_sched.model import Edge, EdgeKind, Overflow, Takeover
 from rt_sched.runtime.host.child import fork, in_child
 from rt_sched.runtime.host.huge_pages import collapse_memory
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.devices.answers import Answer, DeviceFailover, Standby
-from rt_sched.runtime.paced.devices.failover import Failover
+from rt_sched.runtime.paced.devices.answers import ALL_THERE, NOBODY, NOMINAL, Answer, DeviceFailover, Standby
+from rt_sched.runtime.paced.devices.failover import Failover, most_notices
 from rt_sched.runtime.paced.devices.heartbeat import Heartbeats, Pulse
-from rt_sched.runtime.paced.devices.ownership import NOBODY, NOMINAL, Epoch, Ownership, Tenure, alone
+from rt_sched.runtime.paced.devices.ownership import Epoch, Ownership, Tenure, alone
 from rt_sched.runtime.paced.devices.relocation import lost_with_processor, processors_of
 from rt_sched.runtime.paced.devices.watch import Sign, Watch
 from rt_sched.runtime.paced.faults.strike import Strike, Striker, open_job
@@ -42,6 +43,8 @@ from rt_sched.transport.endings import is_ending
 from .test_inbox import Tray
 
 WEIGHTS = (("rear", Fraction(1, 2)),)
+#: From an arrival to its deadline, by which a return waits for jobs.
+_PATIENCE_NS = 10_000_000
 
 
 def _row(name: str = "task", processor: int = 0, **more: Any) -> TaskRow:
@@ -57,33 +60,55 @@ def _answer(devices: set[str], moves: dict[int, int], **more: Any) -> Answer:
 def _plan(*answers: Answer) -> DeviceFailover:
     """Tasks 0 and 1 are on a, 2 on b, which watches; two standbys on c."""
     standbys = (Standby(0, _row(processor=2), "c"), Standby(1, _row(processor=2), "c"))
-    return DeviceFailover(("a", "b", "c"), "b", ("a", "a", "b"), answers, standbys, 5_000_000, 12_000_000, 3_000_000)
+    return DeviceFailover(
+        devices=("a", "b", "c"),
+        watcher="b",
+        device_of=("a", "a", "b"),
+        deadline_ns=(_PATIENCE_NS,) * 3,
+        answers=(*answers, ALL_THERE),
+        standbys=standbys,
+        period_ns=5_000_000,
+        timeout_ns=12_000_000,
+        decision_ns=3_000_000,
+        trust_ns=50_000_000,
+    )
 
 
-def _failover(*answers: Answer) -> tuple[Failover, Ownership, Roster, PacedClock]:
+@dataclass(frozen=True)
+class _Rig:
+    failover: Failover
+    ownership: Ownership
+    roster: Roster
+    journals: list[Journal]
+    clock: PacedClock
+
+
+def _failover(*answers: Answer) -> _Rig:
     plan, roster, clock = _plan(*answers), Roster(3, 2), PacedClock()
-    ownership = Ownership(3, plan.answers, 3)
+    ownership, journals = Ownership(3, plan.answers, most_notices(plan)), [Journal(0, 16) for _ in range(3)]
     clock.begin(time.monotonic_ns())
-    failover = Failover(plan, Heartbeats(plan.devices), ownership, roster, clock, real_time=False)
-    return failover, ownership, roster, clock
+    failover = Failover(plan, Heartbeats(plan.devices), ownership, roster, journals, clock, real_time=False)
+    return _Rig(failover, ownership, roster, journals, clock)
 
 
 def test_a_lost_device_passes_its_tasks_on_and_leaves_the_others() -> None:
-    failover, ownership, roster, clock = _failover(_answer({"a"}, {0: 0, 1: 1}))
+    rig = _failover(_answer({"a"}, {0: 0, 1: 1}))
+    failover, ownership = rig.failover, rig.ownership
     failover.lose("a", Sign.PROCESS_END)
     assert [ownership.owner(task) for task in range(3)] == [0, 1, NOMINAL]
     (epoch,) = ownership.epochs()
     assert epoch.answer == 0 and epoch.switch_ns == epoch.noticed_ns + 3_000_000
     assert ownership.in_force(epoch.switch_ns - 1) is None
     assert ownership.in_force(epoch.switch_ns) is ownership.answers[0]
-    assert [one.with_device for one in roster.losses()] == [True, True]
+    assert [one.with_device for one in rig.roster.losses()] == [True, True]
     (notice,) = failover.notices()
     assert (notice.device, notice.sign) == ("a", Sign.PROCESS_END)
-    assert not clock.ended
+    assert not rig.clock.ended
 
 
 def test_what_nothing_answers_stays_lost_and_changes_nothing_else() -> None:
-    failover, ownership, _, _ = _failover(_answer({"a"}, {0: 0, 1: 1}))
+    rig = _failover(_answer({"a"}, {0: 0, 1: 1}))
+    failover, ownership = rig.failover, rig.ownership
     failover.lose("a", Sign.HEARTBEAT)
     failover.lose("c", Sign.HEARTBEAT)
     assert [ownership.owner(task) for task in range(3)] == [NOBODY, NOBODY, NOMINAL]
@@ -92,20 +117,20 @@ def test_what_nothing_answers_stays_lost_and_changes_nothing_else() -> None:
 
 
 def test_tasks_that_a_takeover_drops_or_does_not_move_have_no_owner() -> None:
-    failover, ownership, _, _ = _failover(_answer({"a"}, {0: 0}, dropped=frozenset({2})))
-    failover.lose("a", Sign.HEARTBEAT)
-    assert [ownership.owner(task) for task in range(3)] == [0, NOBODY, NOBODY]
+    rig = _failover(_answer({"a"}, {0: 0}, dropped=frozenset({2})))
+    rig.failover.lose("a", Sign.HEARTBEAT)
+    assert [rig.ownership.owner(task) for task in range(3)] == [0, NOBODY, NOBODY]
 
 
 def test_a_process_that_lost_its_task_may_not_go_on_and_the_new_one_knows_what_is_in_force() -> None:
     answer = _answer({"a"}, {0: 0}, at_once={1: 7})
     ownership = Ownership(2, (answer,), 2)
     old, new, reader = Tenure(ownership, 0, NOMINAL), Tenure(ownership, 0, 0), Tenure(ownership, 1, NOMINAL, (0,))
-    assert old.holds and not new.holds and ownership.switch_to(0) is None
+    assert old.holds and not new.holds and new.switch is None
     ownership.hand_over(0, 0)
     ownership.open_epoch(Epoch(0, 90, 100))
     assert new.holds and not old.holds
-    assert ownership.switch_to(0) == Epoch(0, 90, 100)
+    assert new.switch == Epoch(0, 90, 100) and old.switch is None
     assert (new.weights(99), new.weights(100)) == ((), WEIGHTS)
     assert (reader.new_readers(99), reader.new_readers(100)) == (0, 1)
     assert reader.extra_arrivals() == [107]
@@ -236,9 +261,16 @@ def _supervisors(beats: Heartbeats, *devices: str) -> Iterator[dict[str, int]]:
                 os.waitpid(pid, 0)
 
 
-def _watch(beats: Heartbeats, devices: list[str], slack_ns: int) -> tuple[Watch, list[tuple[str, Sign]]]:
-    clock, found = PacedClock(), []
+def _watch(beats: Heartbeats, devices: list[str], slack_ns: int) -> tuple[Watch, list[tuple[str, Any]]]:
+    """The second holds losses, with how they were noticed, and what was trusted again, with its first sign of life."""
+    clock: PacedClock = PacedClock()
+    found: list[tuple[str, Any]] = []
     clock.begin(time.monotonic_ns())
+
+    def back(device: str, since_ns: int) -> bool:
+        found.append((device, since_ns))
+        return True
+
     watch = Watch(
         beats,
         devices,
@@ -246,7 +278,9 @@ def _watch(beats: Heartbeats, devices: list[str], slack_ns: int) -> tuple[Watch,
         look_ns=10,
         timeout_ns=1000,
         slack_ns=slack_ns,
+        trust_ns=5000,
         lost=lambda device, sign: found.append((device, sign)),
+        back=back,
     )
     return watch, found
 
@@ -339,6 +373,25 @@ def test_jobs_are_where_their_task_was_and_the_lost_ones_miss_nothing() -> None:
     status = np.array([JobStatus.LOST, JobStatus.LOST, JobStatus.LOST, JobStatus.COMPLETED, JobStatus.LOST])
     assert processors_of(setup, task, arrival_ns).tolist() == [0, 0, 0, 2, 1]
     assert lost_with_processor(setup, task, arrival_ns, status).tolist() == [False, True, True, False, False]
+
+
+def test_jobs_of_a_return_miss_nothing_and_those_after_it_do() -> None:
+    setup = Setup(
+        (),
+        (),
+        (TaskRow("a", 0, 50, 1),),
+        (),
+        faults=(FaultRow(100, FaultTarget.PROCESSOR, 0, 200),),
+        task_changes=(
+            TaskChangeRow(120, 0, TaskRow("a", 1, 50, 1), moved=True),
+            TaskChangeRow(300, 0, TaskRow("a", 0, 50, 1), moved=True),
+        ),
+    )
+    arrival_ns = np.array([90, 110, 240, 260, 310, 320, 330])
+    lost, done = JobStatus.LOST, JobStatus.COMPLETED
+    status = np.array([done, lost, lost, lost, lost, done, lost])
+    found = lost_with_processor(setup, np.zeros(7, np.int64), arrival_ns, status)
+    assert found.tolist() == [False, True, False, True, True, False, False]
 
 
 def test_memory_that_is_put_together_keeps_what_it_holds() -> None:

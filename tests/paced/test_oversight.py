@@ -14,8 +14,9 @@ import pytest
 from rt_sched.runtime.host.child import fork
 from rt_sched.runtime.host.cpu_time import CpuTimer, cpu_time_ns, process_clock, thread_clock
 from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.devices.restart import Restarts
 from rt_sched.runtime.paced.faults.alerts import AlertKind, Alerts
-from rt_sched.runtime.paced.faults.injector import Blow, Deed, Injector, Moment
+from rt_sched.runtime.paced.faults.injector import Blow, Deed, Injector, Landed, Moment
 from rt_sched.runtime.paced.faults.marks import MarkedTimer, Marks
 from rt_sched.runtime.paced.faults.oversight import Oversight, Watched
 from rt_sched.runtime.paced.jobs.journal import Journal
@@ -123,6 +124,7 @@ class Struck:
         self.journals, self.published = [Journal(0, 10), Journal(0, 10)], shared_array(np.int64, 3)
         self.published[:] = -1
         self.locks = Locks(Setup((), (), (), (), resources=(ResourceRow("bus", Protocol.NONE),)), (), ())
+        self.restarts = Restarts(["ecu"], 1)
         self.pids = [fork(lambda: time.sleep(60)) for _ in range(2)]
         self.roster.places["pid"][:] = self.pids
         self.injector: Injector | None = None
@@ -138,6 +140,7 @@ class Struck:
             self.published,
             lambda _device: self.pids,
             self.locks,
+            self.restarts.order,
         )
         injector = self.injector
         self._process = fork(lambda: injector.run(real_time=False))
@@ -151,6 +154,12 @@ class Struck:
         while not there() and time.monotonic() < until:
             time.sleep(0.002)
         return there()
+
+    def landed(self) -> Landed:
+        """The first blow, once it is written down."""
+        injector = self.injector
+        assert injector is not None and self.wait_for(lambda: injector.landed()[0].time_ns is not None)
+        return injector.landed()[0]
 
     def end(self) -> None:
         self.clock.end()
@@ -171,10 +180,7 @@ def test_a_worker_is_killed_at_its_instant_and_kept_away(struck: Struck) -> None
     struck.begin(Blow(Moment(30 * MS), Deed.KILL, 1, 200 * MS))
     assert struck.wait_for(lambda: struck.state(1) == "Z")
     assert struck.state(0) != "Z"
-    injector = struck.injector
-    assert injector is not None
-    assert struck.wait_for(lambda: injector.landed()[0].time_ns is not None)
-    (landed,) = injector.landed()
+    landed = struck.landed()
     assert (landed.hit, landed.pid) == (1, struck.pids[1])
     assert landed.time_ns is not None and landed.time_ns >= 30 * MS
     assert struck.marks.away_until_ns(1) == landed.time_ns + 200 * MS
@@ -184,8 +190,7 @@ def test_a_worker_stands_still_for_its_time(struck: Struck) -> None:
     struck.begin(Blow(Moment(0), Deed.STALL, 0, 150 * MS))
     assert struck.wait_for(lambda: struck.state(0) == "T")
     assert struck.wait_for(lambda: struck.state(0) != "T")
-    assert struck.injector is not None
-    (landed,) = struck.injector.landed()
+    landed = struck.landed()
     assert landed.time_ns is not None and struck.clock.now_ns() - landed.time_ns >= 150 * MS
 
 
@@ -223,5 +228,12 @@ def test_events_set_blows_off_and_not_before(struck: Struck) -> None:
 def test_a_device_is_lost_with_all_its_processes(struck: Struck) -> None:
     struck.begin(Blow(Moment(0), Deed.LOSE, device="ecu"))
     assert struck.wait_for(lambda: struck.state(0) == struck.state(1) == "Z")
-    assert struck.injector is not None
-    assert [(one.hit, one.pid) for one in struck.injector.landed()] == [(2, 0)]
+    assert (struck.landed().hit, struck.landed().pid) == (2, 0)
+    assert not struck.restarts.take("ecu", 10**12)
+
+
+def test_a_device_that_is_lost_for_a_while_is_to_be_started_anew_then(struck: Struck) -> None:
+    struck.begin(Blow(Moment(0), Deed.LOSE, lasts_ns=100 * MS, device="ecu"))
+    struck_ns = struck.landed().time_ns or 0
+    assert not struck.restarts.take("ecu", struck_ns + 100 * MS - 1)
+    assert struck.restarts.take("ecu", struck_ns + 100 * MS)

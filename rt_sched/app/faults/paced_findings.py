@@ -100,6 +100,8 @@ def _of_supervisors(system: System, outcome: PacedOutcome) -> Iterator[Finding]:
 def _of_devices(system: System, outcome: PacedOutcome) -> Iterator[Finding]:
     """Devices that were lost, as the supervisor of the arbiter's device noticed it."""
     for notice in outcome.notices:
+        if notice.is_back:
+            continue
         is_end = notice.sign is Sign.PROCESS_END
         reason = "its supervisor has ended" if is_end else "its signs of life are missing"
         name = "process_end" if is_end else "heartbeat"

@@ -20,7 +20,7 @@ from rt_sched.faults.recording import ON_MESSAGES, FaultedRecording
 from rt_sched.faults.script import Event, FaultScript, Injection, Strike, Trigger
 from rt_sched.model import Periodic
 from rt_sched.ports import JobContext, Recording, Stage
-from rt_sched.runtime.paced.faults.injector import Blow, Deed, Moment
+from rt_sched.runtime.paced.faults.injector import Blow, Deed, Landed, Moment
 from rt_sched.runtime.paced.order import PacedOutcome
 from rt_sched.runtime.signs_of_life import watching_device
 from rt_sched.runtime.timeline import Timeline, build_timeline
@@ -119,7 +119,7 @@ class PacedStruck:
     def _blow(self, fault: Injection) -> Blow:
         moment, deed = self._moment(self._roots[fault.name]), _DEEDS[fault.kind_name]
         if deed is Deed.LOSE:
-            return Blow(moment, deed, device=fault.target)
+            return Blow(moment, deed, lasts_ns=fault.lasts_ns, device=fault.target)
         if deed is Deed.HOLD:
             names = [one.name for one in self.drive.system.resources]
             return Blow(moment, deed, lasts_ns=fault.by_ns, resource=names.index(fault.target))
@@ -143,10 +143,8 @@ class PacedStruck:
         found = [*self.on_messages]
         for fault, landed in zip(self._struck, outcome.landed, strict=True):
             if landed.time_ns is not None and landed.hit:
-                back_ns = next((one.back_ns for one in outcome.losses if one.pid == landed.pid), None)
-                kills = _DEEDS[fault.kind_name] is Deed.KILL
-                end_ns = back_ns - self.shift_ns if kills and back_ns is not None else None
-                begin_ns = landed.time_ns - self.shift_ns
+                begin_ns, back_ns = landed.time_ns - self.shift_ns, _back_ns(fault, landed, outcome)
+                end_ns = None if back_ns is None else back_ns - self.shift_ns
                 if fault.kind_name == "resource.hold":
                     end_ns = begin_ns + fault.by_ns
                 found.append(Strike(fault, begin_ns, end_ns))
@@ -176,13 +174,10 @@ class PacedStruck:
         return Strike(fault, begin_ns, None if fault.lasts_ns is None else begin_ns + fault.lasts_ns)
 
     def _check_instant(self, fault: Injection) -> None:
-        if fault.kind_name == "device.loss":
-            if fault.lasts_ns is not None:
-                self._refuse(fault, "devices of paced runs are lost for good; leave out for")
-            if fault.target == watching_device(self.drive.system):
-                self._refuse(
-                    fault, f"{fault.target} is the device of the arbiter, which watches all others; use arbiter.kill"
-                )
+        if fault.kind_name == "device.loss" and fault.target == watching_device(self.drive.system):
+            self._refuse(
+                fault, f"{fault.target} is the device of the arbiter, which watches all others; use arbiter.kill"
+            )
         if fault.kind_name == "resource.hold":
             tasks = self.drive.system.tasks
             if not any(one.resource == fault.target for task in tasks for one in task.sections):
@@ -218,6 +213,16 @@ class PacedStruck:
         if len(there) and any(port.source == root.of for task in drive.system.tasks for port in task.inputs):
             return Moment(root.time_ns, sample=int(there[0]))
         return Moment(int(samples.arrival_ns[row]) + root.time_ns + self.shift_ns)
+
+
+def _back_ns(fault: Injection, landed: Landed, outcome: PacedOutcome) -> int | None:
+    """When what was killed was there again: a worker at its post, or a device with its first sign of life."""
+    deed = _DEEDS[fault.kind_name]
+    if deed is Deed.KILL:
+        return next((one.back_ns for one in outcome.losses if one.pid == landed.pid), None)
+    signs_ns = [one.last_sign_ns for one in outcome.notices if one.is_back and one.device == fault.target]
+    later_ns = [sign_ns for sign_ns in signs_ns if landed.time_ns is not None and sign_ns > landed.time_ns]
+    return min(later_ns, default=None) if deed is Deed.LOSE else None
 
 
 class _Overrunning:

@@ -118,6 +118,7 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
             playback, feed, lambda message: decoded_with_pixels(again.decode(message), needs.get(message.topic, ()))
         )
 
+    blows = () if faults is None else faults.blows()
     order = PacedOrder(
         system=system,
         plan=plan,
@@ -132,9 +133,10 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
         output_ports=output_ports,
         alive_ns=[alive_timeout_ns(system, task) for task in system.tasks],
         actuator=actuator_order(system, catalogue),
-        blows=() if faults is None else faults.blows(),
+        blows=blows,
         failover=failover,
         strikes=strikes(lost, stop=request.stops, inside=request.inside),
+        restarts=len(lost) + len(blows),
     )
     return Prepared(order, given, tuple(tiers), recording, mapping, timeline, system_path, tuple(lost), plan_note)
 

@@ -73,6 +73,23 @@ def threads_of(pid: int) -> tuple[int, ...]:
         raise ProcessLookupError(errno.ESRCH, f"process {pid} is gone") from error
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether the process stands still by a signal; False where it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return fields[0] in ("T", "t")
+
+
+def children_of(pid: int) -> tuple[int, ...] | None:
+    """What the first thread of the process has forked and nobody has reaped; None where the kernel does not tell."""
+    try:
+        return tuple(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 def demote(pid: int, to: Scheduling | None = None) -> int:
     """Takes every thread of a process off its real-time class, to OTHER unless given; returns how many had one.
 

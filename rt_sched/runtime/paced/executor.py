@@ -18,6 +18,7 @@ from rt_sched.runtime.host.cpuset import ExclusiveCpuset
 from rt_sched.runtime.host.cpuset_groups import processes
 from rt_sched.runtime.host.huge_pages import collapse_memory
 from rt_sched.runtime.host.observed import observe
+from rt_sched.runtime.host.processes import is_stopped
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.supply import deadline_share
 from rt_sched.runtime.host.tiers import Tier
@@ -27,6 +28,7 @@ from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.deployment import host_cores
 from rt_sched.runtime.paced.devices.guard import DeviceGuard
 from rt_sched.runtime.paced.devices.ownership import Ownership
+from rt_sched.runtime.paced.devices.restart import Restarts
 from rt_sched.runtime.paced.faults.alerts import Alerts
 from rt_sched.runtime.paced.faults.injector import Injector
 from rt_sched.runtime.paced.faults.oversight import Oversight, Watched
@@ -78,13 +80,18 @@ class PacedRun:
         real_time = order.tier is not Tier.USER
         self._guard, self._ownership = None, Ownership(len(order.setup.tasks))
         if order.failover is not None:
-            self._guard = DeviceGuard(order.failover, self._roster, self.clock, real_time=real_time)
+            self._guard = DeviceGuard(
+                order.failover, self._roster, self._posts.journals, self.clock, real_time=real_time
+            )
             self._ownership = self._guard.ownership
         self._published_ns = shared_array(np.int64, len(order.samples))
         self._published_ns[:] = -1
         self._playback = Playback(order.samples, self._posts.lines, self._published_ns, self.clock)
         self._alerts = Alerts(len(order.setup.tasks))
         self._actuator = self._make_actuator()
+        self._supervisors: dict[str, Supervisor] = {}
+        watched = () if self._guard is None else self._guard.watched
+        self._restarts = Restarts(watched, order.restarts)
         self._injector = self._make_injector()
         strikes = () if order.strikes is None else order.strikes(self)
         self._striker = Striker(strikes, self.clock, real_time=real_time) if strikes else None
@@ -124,6 +131,10 @@ class PacedRun:
         """All processes of a device, as kill(2) takes them; none where nobody watches devices."""
         return () if self._guard is None else self._guard.heartbeats.group(device)
 
+    def restart(self, device: str, due_ns: int) -> None:
+        """The next time that a watched device has ended it is started anew, at `due_ns` (run time) at the earliest."""
+        self._restarts.order(device, due_ns)
+
     def journals_of(self, device: str) -> tuple[Journal, ...]:
         """The journals of the tasks that are on a device nominally."""
         return self._posts.journals_of(device)
@@ -148,7 +159,7 @@ class PacedRun:
                 cores = sorted({charge.employment.core for charge in charges})
                 if allowed_cores() - self._cpusets.keys():  # elsewhere than the reservations, where that is possible
                     cores = sorted(set(cores) - self._cpusets.keys())
-                supervisor = Supervisor(
+                self._supervisors[device] = supervisor = Supervisor(
                     charges,
                     cores,
                     self._oversight(charges),
@@ -255,6 +266,7 @@ class PacedRun:
         workers: tuple[PacedWorker, ...] = ()
         while (now_ns := self.clock.now_ns()) < self._order.horizon_ns:
             self._raise_failures(pids)
+            self._start_anew(pids, now_ns)
             if not workers and now_ns >= min(_OBSERVED_AT_NS, self._order.horizon_ns // 2):
                 workers = self._observed()
             progress(max(now_ns, 0))
@@ -286,6 +298,12 @@ class PacedRun:
                 if status and name not in self._may_end():
                     raise DeploymentError(f"{name} ended early: {_how(status)}")
 
+    def _start_anew(self, pids: dict[int, str], now_ns: int) -> None:
+        """Starts devices that have ended, where that is ordered: first their supervisors, which do the rest."""
+        for device in () if self._guard is None else self._guard.watched:
+            if _supervisor(device) not in pids.values() and self._restarts.take(device, now_ns):
+                pids[fork(self._supervisors[device].run)] = _supervisor(device)
+
     def _may_end(self) -> set[str]:
         """The supervisors whose end is taken care of: of devices that are watched, once the run has begun."""
         if self._guard is None or not self.clock.begun:
@@ -297,6 +315,8 @@ class PacedRun:
         self._posts.ring_all()
         until = time.monotonic() + _END_LIMIT_S
         for pid in list(pids):
+            if is_stopped(pid):  # a device that was lost so, and stayed lost
+                os.kill(pid, signal.SIGKILL)
             while time.monotonic() < until:
                 ended, _ = os.waitpid(pid, os.WNOHANG)
                 if ended:
@@ -342,6 +362,7 @@ class PacedRun:
             self._published_ns,
             self.processes_of,
             self._posts.locks,
+            self.restart,
         )
 
     def _go_to(self, core: int) -> None:

@@ -42,7 +42,8 @@ class PacedOrder:
     that decodes: given the playback it fills the line. `output_ports`: of each task, by its stage. `alive_ns`: by task,
     the longest time between two ends of its jobs in health. `blows`: that strike the run while it goes on.
     `failover`: what follows on lost devices; None: nobody watches them, and the run ends with one. `strikes`: at
-    devices, given the run itself once it knows its processes.
+    devices, given the run itself once it knows its processes. `restarts`: how many times devices are started anew at
+    most.
     """
 
     system: System
@@ -61,6 +62,7 @@ class PacedOrder:
     blows: Sequence[Blow] = ()
     failover: DeviceFailover | None = None
     strikes: Callable[[PacedRun], Sequence[Strike]] | None = None
+    restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ class PacedWorker:
 class PacedOutcome:
     """`journals`, `spools`: by task. `published_ns`: by sample, -1 for never. `landed`: of each blow.
 
-    `notices`: of lost devices, and `epochs`, what followed on each. `struck`: what became of every strike.
-    `sections`: what critical sections took.
+    `notices`: of devices that were lost or came back, and `epochs`, what followed on each. `struck`: what became of
+    every strike. `sections`: what critical sections took.
     """
 
     journals: list[np.ndarray]

@@ -11,7 +11,8 @@ from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.actuator import ActuatorSide
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.devices.ownership import NOMINAL, Ownership, Tenure
+from rt_sched.runtime.paced.devices.answers import NOMINAL
+from rt_sched.runtime.paced.devices.ownership import Ownership, Tenure
 from rt_sched.runtime.paced.faults.marks import Marks
 from rt_sched.runtime.paced.feed.line import ReadyLine, line_channels
 from rt_sched.runtime.paced.jobs.arrivals import MessageArrivals, TimedArrivals

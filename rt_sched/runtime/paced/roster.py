@@ -67,13 +67,22 @@ class WorkerLoss:
 
 
 class Roster:
-    """One place per task, and one per standby."""
+    """One place per task, and one per standby.
+
+    `returning`: by task, the process that waits where the task is nominally until that is its place again.
+    """
 
     def __init__(self, tasks: int, standbys: int = 0) -> None:
         self.places = shared_array(_PLACE, tasks)
         self.standbys = shared_array(_STANDBY, standbys)
+        self.returning = shared_array(_STANDBY, tasks)
         self._losses = shared_array(_LOSS, tasks * _MOST_LOSSES).reshape(tasks, _MOST_LOSSES)
         self._lost = shared_array(np.int64, tasks)
+
+    def waiting(self, task: int, owner: int) -> np.void:
+        """The place of the process that waits to serve the task as `owner`, a standby where that is not negative."""
+        found: np.void = self.returning[task] if owner < 0 else self.standbys[owner]
+        return found
 
     def spare_call(self, task: int) -> Bell:
         """On which the spare of a task waits until it is needed."""
@@ -118,7 +127,7 @@ class Roster:
     def back(self, task: int, now_ns: int) -> None:
         """The task is served again after its latest loss, if there was one; only its worker says so."""
         latest = int(self._lost[task]) - 1
-        if 0 <= latest < _MOST_LOSSES:
+        if 0 <= latest < _MOST_LOSSES and self._losses[task, latest]["back_ns"] == NEVER_NS:
             self._losses[task, latest]["back_ns"] = now_ns
 
     def losses(self) -> list[WorkerLoss]:

@@ -18,7 +18,7 @@ from rt_sched.runtime.host.processes import demote
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
 from rt_sched.runtime.host.signals import SignalDescriptor
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.devices.ownership import NOBODY, NOMINAL
+from rt_sched.runtime.paced.devices.answers import NOBODY, NOMINAL
 from rt_sched.runtime.paced.devices.standby import stand_by
 from rt_sched.runtime.paced.faults.oversight import Oversight
 from rt_sched.runtime.paced.jobs.journal import Journal
@@ -106,6 +106,8 @@ class Supervisor:
             pin(self._cores)
         ended = SignalDescriptor([signal.SIGCHLD])
         for charge in self._charges:
+            if self._clock.begun:  # others were here before, and are gone
+                charge.turns.lost()
             self._start(charge, is_spare=False)
         for charge in self._charges:
             if charge.keeps_spare:
@@ -138,11 +140,11 @@ class Supervisor:
         select.select(descriptors, [], [], max(0, until_ns - time.monotonic_ns()) / NS_PER_S)
 
     def _start(self, charge: Charge, *, is_spare: bool) -> None:
-        index = charge.employment.index
-        places, mine, waits = self._roster.places, index, charge.is_standby and not charge.owns
+        index, waits = charge.employment.index, not charge.owns and not is_spare
+        place = self._roster.places[index]
         if waits:
-            places, mine = self._roster.standbys, charge.employment.tenure.owner
-        places["spare_state" if is_spare else "state"][mine] = State.STARTING
+            place = self._roster.waiting(index, charge.employment.tenure.owner)
+        place["spare_state" if is_spare else "state"] = State.STARTING
 
         def serve() -> None:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
@@ -152,7 +154,8 @@ class Supervisor:
                 work(charge.employment, is_spare=is_spare)
 
         pid = fork(serve)
-        places["spare_pid" if is_spare else "pid"][mine] = pid
+        if waits or is_spare or charge.owns:  # else the device was lost meanwhile, and the task is another's
+            place["spare_pid" if is_spare else "pid"] = pid
         (self._spares if is_spare else self._serves)[pid] = charge
 
     def _look_after(self) -> None:
@@ -211,11 +214,11 @@ class Supervisor:
             self._start(charge, is_spare=True)
 
     def _give_up(self, charge: Charge, pid: int) -> None:
-        """What ended did not serve its task any more, or not yet: another standby takes the place of one."""
+        """What ended did not serve its task any more, or not yet: another process waits for the task to come here."""
         charge.turns.lost()
         if charge.employment.tenure.ownership.owner(charge.employment.index) == NOBODY:
             charge.journal.close_open(pid, JobStatus.ABORTED)
-        if charge.is_standby and not self._clock.ended:
+        if not self._clock.ended:
             self._start(charge, is_spare=False)
 
     def _is_over(self, charge: Charge) -> bool:

@@ -14,6 +14,8 @@ from rt_sched.trace.records import SampleTable
 from rt_sched.trace.setup import Setup, TaskRow
 
 _DEVICE = f"{FaultKind.DEVICE.value}:"
+#: Owns a task nominally; standbys own one by their number, and nobody does when it stays lost or is dropped.
+NOMINAL, NOBODY = -1, -2
 #: Any instant of a run does to find out what a takeover changes.
 _SOME_NS = 1
 
@@ -29,7 +31,7 @@ class Standby:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What changes once all of `devices` are lost. Tasks by their index.
+    """What changes once all of `devices` are lost, nothing where none is. Tasks by their index.
 
     `moves`: the standby, by its number, that goes on with a task. `at_once`: from the switch to an additional arrival.
     """
@@ -41,24 +43,36 @@ class Answer:
     redone: frozenset[int]
     at_once: Mapping[int, int]
 
+    def owner(self, task: int) -> int:
+        """Who goes on with a task: the number of a standby, `NOMINAL`, or `NOBODY` where it is dropped."""
+        return NOBODY if task in self.dropped else self.moves.get(task, NOMINAL)
+
+
+#: All devices are there: every task is where it is nominally.
+ALL_THERE = Answer(Takeover(()), frozenset(), {}, frozenset(), frozenset(), {})
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceFailover:
     """All that is decided beforehand about lost devices, times in ns of run time.
 
     `devices`: that are watched or watch. `watcher`: the device of the arbiter, whose supervisor watches the others.
-    `device_of`: by task, where it is nominally. `period_ns`: of beats; `timeout_ns`: without one a device is lost.
-    `decision_ns`: from the notice to the switch.
+    `device_of`: by task, where it is nominally, `deadline_ns`: from its arrival. `period_ns`: of beats; `timeout_ns`:
+    without one a device is lost.
+    `decision_ns`: from the notice to the switch, at least. `trust_ns`: a device that was lost is one of them again when
+    no beat was late for so long.
     """
 
     devices: tuple[str, ...]
     watcher: str
     device_of: tuple[str, ...]
+    deadline_ns: tuple[int, ...]
     answers: tuple[Answer, ...]
     standbys: tuple[Standby, ...]
     period_ns: int
     timeout_ns: int
     decision_ns: int
+    trust_ns: int
 
     @property
     def kept(self) -> frozenset[int]:
@@ -76,7 +90,7 @@ def device_failover(system: System, plan: Plan, samples: SampleTable, horizon_ns
     if watcher is None:
         raise DeploymentError(f"nobody watches the devices of {system.name}: it has no section safety with an arbiter")
     standbys: list[Standby] = []
-    answers: list[Answer] = []
+    answers: list[Answer] = [ALL_THERE]
     problems: list[str] = []
     for takeover in plan.takeovers:
         if not all(loss.startswith(_DEVICE) for loss in takeover.losses):
@@ -92,11 +106,13 @@ def device_failover(system: System, plan: Plan, samples: SampleTable, horizon_ns
         devices=tuple(device.name for device in system.devices),
         watcher=watcher,
         device_of=tuple(plan.processors[one.processor].device for one in plan.placements),
+        deadline_ns=tuple(task.deadline_ns for task in system.tasks),
         answers=tuple(answers),
         standbys=tuple(standbys),
         period_ns=concept_of(system).heartbeat.period_ns,
         timeout_ns=heartbeat_timeout_ns(system),
         decision_ns=decision_ns(system),
+        trust_ns=concept_of(system).return_after_ns,
     )
 
 

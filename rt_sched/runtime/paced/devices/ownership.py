@@ -8,18 +8,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from rt_sched.runtime.paced.devices.answers import Answer
+from rt_sched.runtime.paced.devices.answers import NOMINAL, Answer
 from rt_sched.runtime.paced.shared import shared_array
 
-#: Owns a task nominally; standbys own one by their number, and nobody does when it stays lost or is dropped.
-NOMINAL, NOBODY = -1, -2
 #: Stands for no answer in shared memory.
 _NO_ANSWER = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What became of a loss: `answer`, by its number, is in force from `switch_ns` on; None: nothing answers it."""
+    """What became of a loss or a return: `answer`, by its number, is in force from `switch_ns` on; None: nothing
+    answers it.
+    """
 
     answer: int | None
     noticed_ns: int
@@ -68,11 +68,11 @@ class Ownership:
         known = [one.answer for one in self.epochs() if one.answer is not None and one.switch_ns <= time_ns]
         return self.answers[known[-1]] if known else None
 
-    def switch_to(self, standby: int) -> Epoch | None:
-        """The latest epoch, with which the standby goes on with its task; None as long as it need not."""
+    def switch_to(self, task: int, owner: int) -> Epoch | None:
+        """The latest epoch, with which the owner goes on with its task; None as long as it need not."""
         for epoch in reversed(self.epochs()):
             if epoch.answer is not None:
-                return epoch if standby in self.answers[epoch.answer].moves.values() else None
+                return epoch if self.answers[epoch.answer].owner(task) == owner else None
         return None
 
 
@@ -89,6 +89,11 @@ class Tenure:
     def holds(self) -> bool:
         """Whether the process may begin and publish jobs of its task."""
         return self.ownership.owner(self.task) == self.owner
+
+    @property
+    def switch(self) -> Epoch | None:
+        """With which epoch the process, which has waited, goes on with its task; None as long as it need not."""
+        return self.ownership.switch_to(self.task, self.owner) if self.holds else None
 
     def weights(self, arrival_ns: int) -> tuple[tuple[str, Fraction], ...]:
         """By sensor the factor of its weight for a job that arrives then."""

@@ -1,4 +1,6 @@
-"""The process that stands by for a task on another device: started and warm, until a takeover makes it the owner."""
+"""The process that stands by for a task, on another device or where it is nominally while it is elsewhere: started and
+warm, until a takeover or a return makes it the owner.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,6 @@ import os
 import time
 
 from rt_sched.runtime.host.scheduling import set_scheduling
-from rt_sched.runtime.paced.devices.ownership import Epoch
 from rt_sched.runtime.paced.jobs.process import Employment, budget_timers, failures_told, prepared, serve
 from rt_sched.runtime.paced.roster import State
 from rt_sched.trace.records import JobStatus
@@ -22,18 +23,18 @@ def stand_by(job: Employment) -> None:
     It has the class of its place from the start: what waits takes no time from anybody.
     """
     with failures_told(job):
-        owner, states = job.tenure.owner, job.roster.standbys["state"]
+        mine = job.roster.waiting(job.index, job.tenure.owner)
         stage = prepared(job)
         job.prepare_post()
-        states[owner] = State.READY
+        mine["state"] = State.READY
         if not job.clock.wait_until_prepared():
             return
         timers = budget_timers(job, stage)
         set_scheduling(job.seat.scheduling)
-        states[owner] = State.SEATED
-        if not job.clock.wait_until(lambda: _switch(job) is not None):
+        mine["state"] = State.SEATED
+        if not job.clock.wait_until(lambda: job.tenure.switch is not None):
             return
-        epoch = _switch(job)
+        epoch = job.tenure.switch
         if epoch is None or epoch.answer is None:
             return
         _succeed(job)
@@ -41,12 +42,8 @@ def stand_by(job: Employment) -> None:
         if job.clock.sleep_until(epoch.switch_ns):
             answer = job.tenure.ownership.answers[epoch.answer]
             post.arrivals.take_over(epoch.switch_ns, redo=job.index in answer.redone)
-            states[owner] = State.SERVING
+            mine["state"] = State.SERVING
             serve(job, stage, post, timers)
-
-
-def _switch(job: Employment) -> Epoch | None:
-    return job.tenure.ownership.switch_to(job.tenure.owner) if job.tenure.holds else None
 
 
 def _succeed(job: Employment) -> None:

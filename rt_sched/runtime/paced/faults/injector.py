@@ -51,8 +51,8 @@ class Moment:
 
 
 class Deed(Enum):
-    """What is done: a worker is killed, or stands still for a while; every process of a device is killed; or a resource
-    is held, by nobody who needs it.
+    """What is done: a worker is killed, or stands still for a while; every process of a device is killed, and started
+    anew after a while; or a resource is held, by nobody who needs it.
     """
 
     KILL = "kill"
@@ -64,7 +64,8 @@ class Deed(Enum):
 @dataclass(frozen=True, slots=True)
 class Blow:
     """`task`: whose worker it strikes; `device`: that is lost; `resource`: that is held. `lasts_ns`: how long a worker
-    stands still or the resource is held, or until the task is served again; None: as soon as it can be.
+    stands still or the resource is held, or until the task is served again (None: as soon as it can be), or until the
+    device is started anew (None: never).
     """
 
     moment: Moment
@@ -91,7 +92,7 @@ _RECORD = np.dtype([("time_ns", np.int64), ("hit", np.int64), ("pid", np.int64)]
 
 class Injector:
     """Carries out `blows` in a process of its own; made before forks. `processes_of`: those of a device, as kill(2)
-    takes them.
+    takes them; `restart`: starts a device anew at an instant.
 
     `journals`: by task. `published_ns`: by sample, negative before.
     """
@@ -106,10 +107,11 @@ class Injector:
         published_ns: npt.NDArray[np.int64],
         processes_of: Callable[[str], Sequence[int]],
         locks: Locks,
+        restart: Callable[[str, int], None],
     ) -> None:
         self._blows, self._clock, self._roster, self._marks = blows, clock, roster, marks
         self._journals, self._published_ns, self._processes_of = journals, published_ns, processes_of
-        self._locks = locks
+        self._locks, self._restart = locks, restart
         self._holds: list[threading.Thread] = []
         self._real_time = False
         self._records = shared_array(_RECORD, len(blows))
@@ -175,6 +177,8 @@ class Injector:
             return
         if blow.device is not None:
             record["hit"] = strike(self._processes_of(blow.device), signal.SIGKILL)
+            if blow.lasts_ns is not None:
+                self._restart(blow.device, now_ns + blow.lasts_ns)
         elif blow.task is not None:
             record["pid"] = pid = int(self._roster.places["pid"][blow.task])
             if blow.deed is Deed.STALL:

@@ -76,6 +76,8 @@ def work(job: Employment, *, is_spare: bool) -> None:
                 return
         elif not job.clock.wait_until_prepared():
             return
+        if not job.tenure.holds:
+            return
         post, timers = job.open_post(stage.stateful), budget_timers(job, stage)
         set_scheduling(job.seat.scheduling)
         places["state"][mine] = State.SEATED
