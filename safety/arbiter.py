@@ -32,13 +32,15 @@ from safety.transitions import TABLE, Choice, Fact, Row, row_for
 class ArbiterPolicy:
     """The limits. `view_age_limit_ns`: monitored sensor -> largest age of its view in a primary command.
 
-    `forward_sensors`: the primary path is blind when none of these is fresh; empty: not checked.
+    `forward_sensors`: the primary path is blind when none of these is fresh; empty: not checked. `backup_sensors`: what
+    the backup path rests on; empty: not checked.
     """
 
     primary_age_limit_ns: int = 200 * NS_PER_MS
     backup_age_limit_ns: int = 300 * NS_PER_MS
     view_age_limit_ns: Mapping[str, int] = field(default_factory=dict)
     forward_sensors: tuple[str, ...] = ()
+    backup_sensors: tuple[str, ...] = ()
     startup_grace_ns: int = 1000 * NS_PER_MS
     minimal_risk_after_ns: int = 300 * NS_PER_MS
     recovery_commands: int = 3
@@ -82,11 +84,16 @@ class PathInput:
 
 @dataclass(frozen=True, slots=True)
 class ArbiterInputs:
-    """What one cycle looks at. `release`: a person has just asked to leave MINIMAL_RISK."""
+    """What one cycle looks at. `release`: a person has just asked to leave MINIMAL_RISK.
+
+    `distrusted`: sensors of which a monitor has found something. `unvouched`: those for which nobody answers now.
+    """
 
     primary: PathInput
     backup: PathInput
     release: bool = False
+    distrusted: frozenset[str] = frozenset()
+    unvouched: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +121,13 @@ def arbitrate(
     started_ns = memory.started_ns if memory.started_ns is not None else now_ns
     fault = _fault(inputs.primary, now_ns, policy.primary_age_limit_ns, policy)
     stale = stale_sensors(_readable(inputs.primary), now_ns, started_ns, policy)
-    if fault is None and _is_blind(inputs.primary.command, now_ns, policy):
-        fault = "no sensor that looks ahead is fresh"
+    stale = _with_doubted(stale, inputs, policy)
+    if fault is None and _is_blind(inputs.primary.command, now_ns, policy, inputs.distrusted):
+        fault = "no sensor that looks ahead is fresh and trusted"
     primary = _judge(memory.primary, inputs.primary, fault, now_ns, policy)
     fault = _fault(inputs.backup, now_ns, policy.backup_age_limit_ns, policy)
+    if fault is None and policy.backup_sensors and inputs.distrusted.issuperset(policy.backup_sensors):
+        fault = f"it rests on {', '.join(policy.backup_sensors)}, which monitors distrust"
     backup = _judge(memory.backup, inputs.backup, fault, now_ns, policy)
 
     trusted_at_ns = now_ns if primary.memory.trusted or backup.memory.trusted else memory.trusted_at_ns
@@ -174,6 +184,12 @@ def stale_sensors(command: Command | None, now_ns: int, started_ns: int, policy:
     )
 
 
+def _with_doubted(stale: tuple[str, ...], inputs: ArbiterInputs, policy: ArbiterPolicy) -> tuple[str, ...]:
+    """The same, and every monitored sensor that monitors distrust or nobody vouches for."""
+    doubted = (inputs.distrusted | inputs.unvouched) & {*policy.view_age_limit_ns, *policy.forward_sensors}
+    return tuple(sorted({*stale, *doubted})) if doubted else stale
+
+
 def _is_stale(capture_time_ns: int, limit_ns: int, now_ns: int, policy: ArbiterPolicy) -> bool:
     # A stamp from the future would look fresh for as long as it lies ahead.
     return not -policy.limits.future_tolerance_ns <= now_ns - capture_time_ns <= limit_ns
@@ -186,11 +202,12 @@ def _freshest(views: tuple[SensorView, ...]) -> dict[str, int]:
     return captures
 
 
-def _is_blind(command: Command | None, now_ns: int, policy: ArbiterPolicy) -> bool:
-    """Whether each forward sensor has no view in the command, or one older than its limit."""
+def _is_blind(command: Command | None, now_ns: int, policy: ArbiterPolicy, distrusted: frozenset[str]) -> bool:
+    """Whether each forward sensor has no view in the command, or one older than its limit, or is distrusted."""
     captures = _freshest(command.views if command is not None else ())
     return bool(policy.forward_sensors) and all(
-        name not in captures
+        name in distrusted
+        or name not in captures
         or _is_stale(captures[name], policy.view_age_limit_ns.get(name, policy.primary_age_limit_ns), now_ns, policy)
         for name in policy.forward_sensors
     )

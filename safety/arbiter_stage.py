@@ -10,12 +10,14 @@ from rt_sched.errors import DeploymentError
 from rt_sched.messages.authentication import Authenticator
 from rt_sched.messages.control import ArbiterDecision, Command, ReleaseRequest
 from rt_sched.messages.e2e import COUNTER_MODULUS, MAX_COUNTER_STEP, E2EMemory, E2EState, check, without_header
+from rt_sched.messages.health import SensorHealth
 from rt_sched.ports.stage import JobContext, SensorDescription, StageBase, StageContext, Watch
 from rt_sched.units import NS_PER_MS
 from safety.arbiter import ArbiterInputs, ArbiterMemory, ArbiterPolicy, PathInput, arbitrate
 from safety.parameters import checked, checked_ms, checked_names, checked_times, checked_whole, unknown_name
 from safety.plausibility import CommandLimits
 from safety.release import ANY_STEP_AHEAD, RELEASE_AGE_LIMIT_NS, refused_release
+from safety.vouching import GOOD_SAMPLES, HEALTH_INPUT, MOST_GOOD_SAMPLES, Vouching
 
 #: Default age limit of a view: so many periods of its sensor, plus the time that the chain to the command may take.
 VIEW_PERIODS = 3
@@ -40,13 +42,20 @@ class Arbiter(StageBase):
     `view_age_limit_ms`: sensor -> limit; None monitors every camera and LiDAR of the run with three of its periods
     plus 100 ms. `forward_sensors`: None takes the LiDARs and the cameras that look ahead (or whose pose is unknown).
     `max_counter_step`: by how much a path's counter may grow from one command read to the next.
+    `health_age_limit_ms`: how old the last report of the sensors' monitors may be; None: it is not fed by them.
+    `recovery_samples`: so many good ones in a row give the trust in a sensor back. Both count where reports come in.
     Other parameters as in `ArbiterPolicy` and `CommandLimits`. Raises ValueError for a parameter out of range,
     DeploymentError at start for a sensor that the run does not have.
     """
 
-    inputs: ClassVar[Mapping[str, type]] = {"primary": Command, "backup": Command, "release": ReleaseRequest}
+    inputs: ClassVar[Mapping[str, type]] = {
+        "primary": Command,
+        "backup": Command,
+        "release": ReleaseRequest,
+        HEALTH_INPUT: SensorHealth,
+    }
     outputs: ClassVar[Mapping[str, type]] = {"decision": ArbiterDecision}
-    optional_inputs: ClassVar[frozenset[str]] = frozenset({"primary", "backup", "release"})
+    optional_inputs: ClassVar[frozenset[str]] = frozenset({"primary", "backup", "release", HEALTH_INPUT})
     stateful: ClassVar[bool] = True
     checks_e2e: ClassVar[bool] = True
     sensor_parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -66,6 +75,8 @@ class Arbiter(StageBase):
         future_tolerance_ms: float = 20.0,
         release_age_limit_ms: float = RELEASE_AGE_LIMIT_NS / NS_PER_MS,
         recovery_commands: int = 3,
+        health_age_limit_ms: float | None = None,
+        recovery_samples: int = GOOD_SAMPLES,
         max_counter_step: int = MAX_COUNTER_STEP,
         max_acceleration_m_s2: float = 4.0,
         max_deceleration_m_s2: float = 10.0,
@@ -76,6 +87,8 @@ class Arbiter(StageBase):
         self._release_age_ns = checked_ms("release_age_limit_ms", release_age_limit_ms, 1.0, 60_000.0)
         self._primary_ns = _optional_ms("command_age_limit_ms", command_age_limit_ms)
         self._backup_ns = _optional_ms("backup_age_limit_ms", backup_age_limit_ms)
+        self._health_ns = _optional_ms("health_age_limit_ms", health_age_limit_ms)
+        checked_whole("recovery_samples", recovery_samples, 1, MOST_GOOD_SAMPLES)
         self._limits_ns = (
             None if view_age_limit_ms is None else checked_times("view_age_limit_ms", view_age_limit_ms, 1.0, 60_000.0)
         )
@@ -99,6 +112,7 @@ class Arbiter(StageBase):
         self._received: dict[str, E2EMemory] = {}
         self._sources: Mapping[str, str] = {}
         self._authenticator: Authenticator | None = None
+        self._vouching: Vouching | None = None
 
     @property
     def policy(self) -> ArbiterPolicy:
@@ -111,6 +125,16 @@ class Arbiter(StageBase):
         self._received = dict.fromkeys(self.inputs, E2EMemory())
         self._sources = context.sources
         self._authenticator = context.authenticator
+        self._vouching = None
+        if self._health_ns is not None and HEALTH_INPUT in context.sources:
+            grace_ns, future_ns = self._policy.startup_grace_ns, self._policy.limits.future_tolerance_ns
+            self._vouching = Vouching(
+                context.sources[HEALTH_INPUT],
+                self._health_ns,
+                grace_ns,
+                future_ns,
+                tuple(self._policy.view_age_limit_ns),
+            )
 
     def watches(self, context: StageContext) -> tuple[Watch, ...]:
         """Views and commands of the primary path: the state is another one when they are too old."""
@@ -137,6 +161,7 @@ class Arbiter(StageBase):
             backup_age_limit_ns=self._backup_ns or _command_limit_ns(max(lidars, default=0)),
             view_age_limit_ns=limits_ns,
             forward_sensors=forward,
+            backup_sensors=context.rests_on.get("backup", ()),
         )
 
     def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -145,6 +170,9 @@ class Arbiter(StageBase):
             backup=self._path("backup", inputs),
             release=self._is_released(inputs, job.arrival_ns),
         )
+        if self._vouching is not None:
+            distrusted, unvouched = self._vouching.look(inputs.get(HEALTH_INPUT), job.arrival_ns)
+            given = replace(given, distrusted=distrusted, unvouched=unvouched)
         self._memory, decision = arbitrate(self._memory, given, job.arrival_ns, self._policy)
         connected = tuple(found for found in decision.checks if found.input in self._sources)
         return {"decision": replace(decision, checks=connected)}

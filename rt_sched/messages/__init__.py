@@ -4,6 +4,7 @@ from rt_sched.messages.authentication import Authenticator
 from rt_sched.messages.canonical import canonical_digest
 from rt_sched.messages.control import ArbiterDecision, ArbiterState, Command, InputCheck, ReleaseRequest, SensorView
 from rt_sched.messages.e2e import E2EHeader, E2EState
+from rt_sched.messages.health import SensorHealth, SensorTrust, TrustState
 from rt_sched.messages.perception import (
     Boxes3D,
     Detections2D,
@@ -43,10 +44,13 @@ __all__ = [
     "PointCloud",
     "ReleaseRequest",
     "RoadCorridor",
+    "SensorHealth",
+    "SensorTrust",
     "SensorView",
     "SensorWeight",
     "Situation",
     "Tensor",
     "TrackedObjects",
+    "TrustState",
     "canonical_digest",
 ]

@@ -67,6 +67,7 @@ class StageContext:
     `feeders`: input name -> the task that it is connected to; an input from a sensor has none. With it stages that must
     fit each other say so at start. `sources`: connected input -> "task.port", or the sensor, that it comes from.
     `authenticator`: for stages that check the headers of their inputs themselves, of messages that must carry a tag.
+    `rests_on`: connected input -> the sensors that its messages may rest on.
     """
 
     task: str
@@ -76,6 +77,7 @@ class StageContext:
     feeders: Mapping[str, Feeder] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     authenticator: Authenticator | None = None
+    rests_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

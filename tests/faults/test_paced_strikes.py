@@ -13,7 +13,7 @@ import pytest
 from fault_cases import ROOT
 from test_runs import SYSTEM
 
-from rt_sched.app.faults.paced_findings import paced_findings
+from rt_sched.app.faults.paced_findings import found_afterwards, found_in_run
 from rt_sched.app.faults.paced_strikes import PacedStruck
 from rt_sched.app.faults.prepared import Drive, drive_of
 from rt_sched.errors import ConfigError
@@ -26,6 +26,7 @@ from rt_sched.runtime.paced.devices.failover import Notice
 from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.faults.alerts import Alert, AlertKind
 from rt_sched.runtime.paced.faults.injector import Deed, Landed, Moment
+from rt_sched.runtime.paced.health.order import Noticed
 from rt_sched.runtime.paced.roster import WorkerLoss
 from rt_sched.runtime.paced.sections.records import SectionsRecord
 from rt_sched.trace.records import SampleStatus, Trace
@@ -62,6 +63,7 @@ def as_planned(struck: PacedStruck, **values: Any) -> SimpleNamespace:
         "notices": (),
         "actuator": None,
         "sections": SectionsRecord(),
+        "health": None,
     }
     return SimpleNamespace(**(usual | values))
 
@@ -134,7 +136,7 @@ def test_a_device_is_struck_as_a_whole(drive: Drive) -> None:
     outcome = as_planned(struck, landed=(Landed(401 * MS, 3, 0),), notices=(lost("orin", 408 * MS),))
     trace = trace_of(drive, struck)
     struck.seen = trace, outcome, ()  # type: ignore[assignment]
-    (found,) = outcomes(struck.strikes(), paced_findings(struck, trace, outcome), None, None)  # type: ignore[arg-type]
+    (found,) = outcomes(struck.strikes(), found_in_run(struck, outcome), None, None)  # type: ignore[arg-type]
     assert found.verdict is Verdict.DETECTED
     assert found.finding is not None and found.finding.monitor == "process_end"
     assert found.declared_ns == declared_paced_ns(drive.system, BY_NAME["device.loss"], "process_end")
@@ -150,7 +152,7 @@ def test_a_device_that_comes_back_ends_its_loss_and_is_no_finding(drive: Drive) 
     struck.seen = trace, outcome, ()  # type: ignore[assignment]
     (strike,) = struck.strikes()
     assert (strike.begin_ns, strike.end_ns) == (401 * MS, 520 * MS)
-    found = [one for one in paced_findings(struck, trace, outcome) if one.what == "orin"]  # type: ignore[arg-type]
+    found = [one for one in found_in_run(struck, outcome) if one.what == "orin"]  # type: ignore[arg-type]
     assert [one.time_ns for one in found] == [408 * MS]
 
 
@@ -173,7 +175,7 @@ def test_a_device_that_comes_back_ends_its_loss_and_is_no_finding(drive: Drive) 
 )
 def test_monitors_find_what_reaches_the_publisher(drive: Drive, one: Injection) -> None:
     struck = struck_by(drive, one)
-    findings = paced_findings(struck, trace_of(drive, struck), as_planned(struck))  # type: ignore[arg-type]
+    findings = found_afterwards(struck, trace_of(drive, struck), as_planned(struck))  # type: ignore[arg-type]
     struck.seen = trace_of(drive, struck), as_planned(struck), ()  # type: ignore[assignment]
     (outcome,) = outcomes(struck.strikes(), findings, None, None)
     assert outcome.verdict is Verdict.DETECTED
@@ -194,11 +196,22 @@ def test_what_supervisors_saw_is_told_of_the_fault_that_did_it(drive: Drive) -> 
     )
     trace = trace_of(drive, struck)
     struck.seen = trace, outcome, ()  # type: ignore[assignment]
-    first, second = outcomes(struck.strikes(), paced_findings(struck, trace, outcome), None, None)  # type: ignore[arg-type]
+    first, second = outcomes(struck.strikes(), found_in_run(struck, outcome), None, None)  # type: ignore[arg-type]
     assert (first.strike.begin_ns, first.strike.end_ns) == (401 * MS, 650 * MS)
     assert first.finding is not None and (first.finding.monitor, first.finding.time_ns) == ("exit", 410 * MS)
     assert first.declared_ns == declared_paced_ns(drive.system, BY_NAME["process.kill"], "exit")
     assert second.finding is not None and (second.finding.monitor, second.finding.time_ns) == ("stop", 402 * MS)
+
+
+def test_what_is_watched_in_the_run_counts_when_it_was_known(drive: Drive) -> None:
+    struck = struck_by(drive, fault("lidar.freeze", "lidar_top"))
+    noticed = Noticed(470 * MS, 455 * MS, "lidar_top", "frozen", 90 * MS, "it repeats")
+    health = SimpleNamespace(noticed=(noticed,), order=SimpleNamespace(delay_ns=20 * MS))
+    outcome = as_planned(struck, health=health)
+    struck.seen = trace_of(drive, struck), outcome, ()  # type: ignore[assignment]
+    (found,) = outcomes(struck.strikes(), found_in_run(struck, outcome), None, None)  # type: ignore[arg-type]
+    assert found.finding is not None and found.finding.time_ns == 470 * MS - struck.shift_ns
+    assert found.declared_ns == 110 * MS
 
 
 def test_an_overrunning_stage_takes_its_cpu_time_in_its_jobs_only(drive: Drive) -> None:

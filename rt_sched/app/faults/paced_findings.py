@@ -1,12 +1,13 @@
-"""What is noticed in a paced run with faults: by supervisors and the actuators' side while it goes on, and by monitors.
+"""What is noticed in a paced run with faults: while it goes on, in its records, and by monitors put to it afterwards.
 
-Supervisors write down when they notice ends, stops and silence. The monitors of messages see afterwards what was really
-published, at the instant at which it was; deadlines and used up budgets stand in the records of jobs.
+Supervisors write down when they notice ends, stops and silence, and `rt-health` what the monitors of messages find.
+Deadlines and used up budgets stand in the records of jobs. What never reached the devices, as it was quarantined, is
+put before the monitors afterwards, and so is what came while nobody watched, at the instants at which it was published.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,25 +27,48 @@ from rt_sched.runtime.paced.order import PacedOutcome
 from rt_sched.trace.records import SampleStatus, SampleTable, Trace
 
 
-def paced_findings(struck: PacedStruck, trace: Trace, outcome: PacedOutcome) -> list[Finding]:
-    """In order of time, in the time of the drive without faults."""
-    system, topics = struck.drive.system, struck.drive.mapping.sensor_to_topic
-    delivered = AsPublished(struck, outcome)
-    there = _delivered(trace.samples)
-    over_ns = min(struck.drive.timeline.last_arrival_ns + struck.shift_ns, struck.horizon_ns)
-    targets = {fault.target for fault in struck.script.faults}
+def found_in_run(struck: PacedStruck, outcome: PacedOutcome) -> list[Finding]:
+    """What was noticed while the run went on, in order of time, in the time of the drive without faults."""
+    system = struck.drive.system
     found = [
-        *loss_findings(system, there, (), topics, struck.horizon_ns, over_ns),
+        *_of_health(outcome),
         *_of_supervisors(system, outcome),
         *_of_devices(system, outcome),
-        *(one for one in task_findings(system, trace, targets) if one.monitor == "deadline"),
-        *_of_budgets(system, trace, targets),
         *_of_actuators(outcome),
         *_of_locks(system, outcome),
     ]
-    found = [replace(one, time_ns=one.time_ns - struck.shift_ns) for one in found]
-    found += sensor_findings(system, delivered, topics, topics)
+    return _in_order(replace(one, time_ns=one.time_ns - struck.shift_ns) for one in found)
+
+
+def found_in_records(struck: PacedStruck, trace: Trace) -> list[Finding]:
+    """What the records of jobs tell once the run has ended; in the same order and time."""
+    system, targets = struck.drive.system, {fault.target for fault in struck.script.faults}
+    found = [
+        *(one for one in task_findings(system, trace, targets) if one.monitor == "deadline"),
+        *_of_budgets(system, trace, targets),
+    ]
+    return _in_order(replace(one, time_ns=one.time_ns - struck.shift_ns) for one in found)
+
+
+def found_afterwards(struck: PacedStruck, trace: Trace, outcome: PacedOutcome) -> list[Finding]:
+    """What the monitors of messages find in everything that was sent; in the same order and time."""
+    system, topics = struck.drive.system, struck.drive.mapping.sensor_to_topic
+    over_ns = min(struck.drive.timeline.last_arrival_ns + struck.shift_ns, struck.horizon_ns)
+    silent = loss_findings(system, _delivered(trace.samples), (), topics, struck.horizon_ns, over_ns)
+    found = [replace(one, time_ns=one.time_ns - struck.shift_ns) for one in silent]
+    return _in_order([*found, *sensor_findings(system, AsPublished(struck, outcome), topics, topics)])
+
+
+def _in_order(found: Iterable[Finding]) -> list[Finding]:
     return sorted(found, key=lambda one: (one.time_ns, one.monitor))
+
+
+def _of_health(outcome: PacedOutcome) -> Iterator[Finding]:
+    """Of the monitors of messages, when they were known to find something."""
+    health = outcome.health
+    for one in () if health is None else health.noticed:
+        worst_ns = one.worst_case_ns + health.order.delay_ns  # type: ignore[union-attr]
+        yield Finding(one.time_ns, one.monitor, one.sensor, worst_ns, one.reason)
 
 
 class AsPublished:

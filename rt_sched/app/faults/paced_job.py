@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rt_sched.app.faults.document import run_document, status_of
-from rt_sched.app.faults.paced_findings import paced_findings
+from rt_sched.app.faults.paced_findings import found_afterwards, found_in_records, found_in_run
 from rt_sched.app.faults.paced_strikes import PacedStruck
 from rt_sched.app.faults.prepared import Drive, drive_of
 from rt_sched.app.faults.reactions import with_actuators
@@ -40,13 +40,25 @@ def _document(
     if struck.seen is None:
         raise RuntimeError("the run has not ended")
     trace, outcome, decisions = struck.seen
-    findings = paced_findings(struck, trace, outcome)
+    in_run = found_in_run(struck, outcome)
+    findings = sorted([*in_run, *found_in_records(struck, trace)], key=lambda one: (one.time_ns, one.monitor))
     strikes = struck.strikes()
     # Two runs on the wall clock are never equal, so nobody can say whether commands are as without the fault.
-    found = outcomes(strikes, findings, [(at_ns - struck.shift_ns, one) for at_ns, one in decisions], None)
+    told = [(at_ns - struck.shift_ns, one) for at_ns, one in decisions]
+    found = outcomes(strikes, findings, told, None)
+    if any(one.finding is None for one in found):
+        also = outcomes(strikes, found_afterwards(struck, trace, outcome), told, None)
+        found = [other if one.finding is None else one for one, other in zip(found, also, strict=True)]
     found = with_actuators(found, (one.time_ns for one in findings if one.monitor == "actuator"))
     document = run_document(drive, struck.script, file, found, findings, replayed)
-    rows = [{**row, "back_after_ns": _back(row, one)} for row, one in zip(document["faults"], found, strict=True)]
+    rows = [
+        {
+            **row,
+            "in_run": None if one.finding is None else one.finding in in_run,
+            "back_after_ns": _back(row, one),
+        }
+        for row, one in zip(document["faults"], found, strict=True)
+    ]
     begun = {row["name"] for row in rows}
     rows += [
         _not_begun(fault.name, fault.kind_name, fault.target)
@@ -62,6 +74,7 @@ def _document(
         "duration_ns": trace.horizon_ns,
         "faults": rows,
         "actuator": replayed.summary["actuator"],
+        "health": replayed.summary["health"],
     }
 
 
@@ -83,5 +96,6 @@ def _not_begun(name: str, kind: str, target: str) -> dict[str, Any]:
         "verdict": Verdict.UNKNOWN.value,
         "reason": "what sets it off has not happened, or there was no process to strike",
         "reaction": None,
+        "in_run": None,
         "back_after_ns": None,
     }

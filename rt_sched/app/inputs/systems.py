@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from rt_sched.app.init.job import system_text_for
@@ -33,9 +33,21 @@ def stage_context(system: System, task: Task, *, authenticator: Authenticator | 
     tasks = {other.name: other for other in system.tasks}
     feeders = _feeders(task, tasks, levels=2)
     sources = {port.name: port.origin for port in task.inputs}
+    rests_on = {port.name: _rests_on(port.source, sensors, tasks) for port in task.inputs}
     return StageContext(
-        task.name, Path(system.base_dir), sensors, task.max_disparity_ns, feeders, sources, authenticator
+        task.name, Path(system.base_dir), sensors, task.max_disparity_ns, feeders, sources, authenticator, rests_on
     )
+
+
+def _rests_on(source: str, sensors: Collection[str], tasks: Mapping[str, Task]) -> tuple[str, ...]:
+    """The sensors on the way back from a sensor or a task, sorted by name."""
+    seen, waiting = {source}, [source]
+    while waiting:
+        above = tasks.get(waiting.pop())
+        new = {port.source for port in (above.inputs if above is not None else ())} - seen
+        seen |= new
+        waiting += new
+    return tuple(sorted(seen & {*sensors}))
 
 
 def _feeders(task: Task, tasks: Mapping[str, Task], levels: int) -> dict[str, Feeder]:

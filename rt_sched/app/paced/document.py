@@ -10,6 +10,7 @@ import numpy as np
 
 from rt_sched.app.paced.actuator import actuator_of_run
 from rt_sched.app.paced.device_losses import failover_document
+from rt_sched.app.paced.health import health_document
 from rt_sched.app.paced.host_supply import HostShare
 from rt_sched.app.paced.sections import degraded_document, sections_document
 from rt_sched.app.paced.tiers import tier_rows
@@ -84,6 +85,7 @@ def paced_document(
             for one in outcome.alerts
         ],
         "actuator": actuator_of_run(outcome.actuator),
+        "health": health_document(outcome.health),
         "feed": feed,
         "pauses": [asdict(pause) for pause in outcome.pauses],
         "failover": failover_document(order, outcome),

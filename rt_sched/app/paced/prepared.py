@@ -15,6 +15,7 @@ from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
 from rt_sched.app.paced.actuator import actuator_order
 from rt_sched.app.paced.device_losses import device_faults, has_answers, strikes
+from rt_sched.app.paced.health import fed_context, health_order
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.tiers import (
     check_plan_of_tier,
@@ -104,9 +105,14 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
     progress.step("rehearsing the stages")
     rehearsal, output_ports = _rehearsed(system, plan, catalogue, *usual, mapping, horizon_ns)
 
+    until_ns = min(usual[1].last_arrival_ns + usual[1].origin_ns - timeline.origin_ns, horizon_ns)
+    recorded = mapping.sensor_to_topic.keys()
+    health = health_order(system, plan, recorded, rehearsal.bytes_of, until_ns, always=faults is not None)
+
     def make_stage(index: int) -> Stage:
         stage = catalogue.create(system.tasks[index])
-        stage.start(stage_context(system, system.tasks[index], authenticator=authenticator))
+        context = stage_context(system, system.tasks[index], authenticator=authenticator)
+        stage.start(fed_context(context, health))
         return stage if faults is None else faults.stage(index, stage, request.rate)
 
     def decode(playback: Playback) -> None:
@@ -137,6 +143,7 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
         failover=failover,
         strikes=strikes(lost, stop=request.stops, inside=request.inside),
         restarts=len(lost) + len(blows),
+        health=health,
     )
     return Prepared(order, given, tuple(tiers), recording, mapping, timeline, system_path, tuple(lost), plan_note)
 

@@ -35,6 +35,7 @@ from rt_sched.runtime.paced.faults.oversight import Oversight, Watched
 from rt_sched.runtime.paced.faults.strike import Striker
 from rt_sched.runtime.paced.feed.feeder import Playback, publish_on_time
 from rt_sched.runtime.paced.feed.publisher import publisher_of
+from rt_sched.runtime.paced.health.side import HealthSide, seat_of
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome, PacedWorker
 from rt_sched.runtime.paced.posts import Posts
@@ -44,7 +45,7 @@ from rt_sched.runtime.paced.seats.reservations import as_scheduling, check_room,
 from rt_sched.runtime.paced.seats.tier import FEEDER_PRIORITY
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.paced.standing import Standing, standings
-from rt_sched.runtime.paced.supervisor import Charge, Supervisor
+from rt_sched.runtime.paced.supervisor import Charge, Duty, Supervisor
 
 
 class StageDefect(RtSchedError):
@@ -75,7 +76,8 @@ class PacedRun:
         self._publisher = publisher_of(order.system, order.plan, order.rehearsal.bytes_of)
         self.clock = PacedClock(order.rate)
         self._reservations = self._reserved()
-        self._posts = Posts(order, self._cores, self._reservations, self.clock, self._go_to)
+        self._health = None if order.health is None else HealthSide(order.health, self.clock)
+        self._posts = Posts(order, self._cores, self._reservations, self.clock, self._go_to, self._health)
         self._roster = self._posts.roster
         real_time = order.tier is not Tier.USER
         self._guard, self._ownership = None, Ownership(len(order.setup.tasks))
@@ -125,6 +127,7 @@ class PacedRun:
             epochs=tuple(self._ownership.epochs()),
             struck=() if self._striker is None else tuple(self._striker.struck()),
             sections=self._posts.locks.record({one.pid for one in self._roster.losses()}),
+            health=None if self._health is None else self._health.record(),
         )
 
     def processes_of(self, device: str) -> Sequence[int]:
@@ -166,7 +169,7 @@ class PacedRun:
                     self._roster,
                     self.clock,
                     real_time=real_time,
-                    duties=() if self._guard is None else self._guard.duties(device),
+                    duties=self._duties(device),
                     join=None if self._guard is None else partial(self._guard.heartbeats.join, device),
                 )
                 pids[fork(supervisor.run)] = _supervisor(device)
@@ -186,6 +189,15 @@ class PacedRun:
             for pid in pids:
                 _kill(pid)
             self._wait_for_empty_cpusets()
+
+    def _duties(self, device: str) -> Sequence[Duty]:
+        """What the supervisor of a device does beside its work."""
+        duties: list[Duty] = [] if self._guard is None else [*self._guard.duties(device)]
+        watch = self._health
+        if watch is not None and watch.order.device == device:
+            seat = seat_of(self._order.tier, self._free_core, self._cores[watch.order.processor])
+            duties.append(watch.guard(self._posts.port, seat))
+        return duties
 
     def _wait_for_empty_cpusets(self) -> None:
         """Workers die with their supervisors, but not at once."""
@@ -246,6 +258,7 @@ class PacedRun:
             and (standby_states == wanted).all()
             and self._playback.filled
             and self._actuator_is_ready
+            and (self._health is None or self._health.ready)
         ):
             self._raise_failures(pids)
             if time.monotonic() > until:

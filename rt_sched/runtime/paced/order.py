@@ -22,6 +22,7 @@ from rt_sched.runtime.paced.faults.alerts import Alert
 from rt_sched.runtime.paced.faults.injector import Blow, Landed
 from rt_sched.runtime.paced.faults.strike import Strike, Struck
 from rt_sched.runtime.paced.feed.feeder import Playback
+from rt_sched.runtime.paced.health.order import HealthOrder, HealthRecord
 from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal
 from rt_sched.runtime.paced.jobs.spool import Spool
 from rt_sched.runtime.paced.roster import WorkerLoss
@@ -43,7 +44,7 @@ class PacedOrder:
     the longest time between two ends of its jobs in health. `blows`: that strike the run while it goes on.
     `failover`: what follows on lost devices; None: nobody watches them, and the run ends with one. `strikes`: at
     devices, given the run itself once it knows its processes. `restarts`: how many times devices are started anew at
-    most.
+    most. `health`: the watch over sensors, None for none.
     """
 
     system: System
@@ -63,6 +64,7 @@ class PacedOrder:
     failover: DeviceFailover | None = None
     strikes: Callable[[PacedRun], Sequence[Strike]] | None = None
     restarts: int = 0
+    health: HealthOrder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +99,4 @@ class PacedOutcome:
     epochs: tuple[Epoch, ...] = ()
     struck: tuple[Struck, ...] = ()
     sections: SectionsRecord = field(default_factory=SectionsRecord)
+    health: HealthRecord | None = None

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from rt_sched.ports import Port
+from rt_sched.ports import Port, Stage
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.actuator import ActuatorSide
@@ -15,6 +15,7 @@ from rt_sched.runtime.paced.devices.answers import NOMINAL
 from rt_sched.runtime.paced.devices.ownership import Ownership, Tenure
 from rt_sched.runtime.paced.faults.marks import Marks
 from rt_sched.runtime.paced.feed.line import ReadyLine, line_channels
+from rt_sched.runtime.paced.health.side import HealthSide
 from rt_sched.runtime.paced.jobs.arrivals import MessageArrivals, TimedArrivals
 from rt_sched.runtime.paced.jobs.dated import Sight
 from rt_sched.runtime.paced.jobs.edges import Publish, channel_name, channels_of, inlets_of, outlets_of
@@ -40,7 +41,7 @@ class Posts:
     """One post per task, then one per standby: edges, journal, turns and seat of each. Made before any fork.
 
     `cores`: of the host, by processor. `reserved`: reservations by task, in the tier that has them. `go_to_core`:
-    confines the process that calls it to a core.
+    confines the process that calls it to a core. `health`: the watch over sensors, None for none.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class Posts:
         reserved: dict[int, Scheduling],
         clock: PacedClock,
         go_to_core: Callable[[int], None],
+        health: HealthSide | None = None,
     ) -> None:
+        self._health = health
         setup, failover = order.setup, order.failover
         self._order, self._cores, self._clock, self._go_to_core = order, cores, clock, go_to_core
         self._authenticator = authenticator_of(order.system)
@@ -59,6 +62,8 @@ class Posts:
         self.rows: list[TaskRow] = [*setup.tasks, *(one.row for one in self.standbys)]
         self.seats = seats(setup, order.tier, reserved, self.rows[len(setup.tasks) :])
         channels = channels_of(order.system, setup, order.rehearsal.bytes_of, self._kept)
+        if health is not None:
+            channels = tuple(map(health.channel, channels))
         self._channels: dict[str, Channel] = {channel.name: channel for channel in channels}
         ahead = line_channels(order.system, {name: self._channels[name].message_bytes for name in self.sensors_read})
         self._segment = Segment.create([*channels, *ahead])
@@ -129,7 +134,7 @@ class Posts:
             seat=self.seats[place],
             core=self.core_of(place),
             go_to_core=lambda: self._go_to_core(self.core_of(place)),
-            make_stage=lambda: self._order.make_stage(index),
+            make_stage=lambda: self._make_stage(index),
             example=self._order.rehearsal.example(self._order.system.tasks[index].name),
             open_post=lambda stateful: self._open_post(place, tenure, actuator, stateful),
             prepare_post=lambda: self._prepare_post(index),
@@ -139,6 +144,10 @@ class Posts:
             journal=self.journals[index],
             tenure=tenure,
         )
+
+    def _make_stage(self, index: int) -> Stage:
+        stage = self._order.make_stage(index)
+        return stage if self._health is None else self._health.fed(self._order.system.tasks[index].name, stage)
 
     def _prepare_post(self, index: int) -> None:
         """In a process that may have to open the post in a hurry: what takes long of that."""
@@ -161,6 +170,8 @@ class Posts:
         publish: Publish = outlets.publish
         if actuator is not None:
             publish = actuator.published_too(publish, task.name)
+        if self._health is not None:
+            self._health.open_post(task.name)
         journal = self.journals[index]
         if row.timed:
             arrivals: TimedArrivals | MessageArrivals = TimedArrivals(
