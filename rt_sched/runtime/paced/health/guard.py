@@ -12,8 +12,9 @@ from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.health.notes import HealthNotes
 from rt_sched.units import NS_PER_MS
 
-#: How long the process may stand still before another takes its place, at least, in time of the host.
-_PATIENCE_NS = 1000 * NS_PER_MS
+#: How long the process may stand still before another takes its place, at least, and how long it may take to start
+#: once the run goes on; of the host's clock.
+_PATIENCE_NS, _START_NS = 1000 * NS_PER_MS, 5000 * NS_PER_MS
 _LOOK_NS = 100 * NS_PER_MS
 
 
@@ -27,7 +28,7 @@ class HealthGuard:
     def __init__(self, run: Callable[[], None], notes: HealthNotes, clock: PacedClock, still_ns: int) -> None:
         self._run, self._notes, self._clock, self._still_ns = run, notes, clock, still_ns
         self._process: ProcessHandle | None = None
-        self._since_ns = 0
+        self._started_ns = self._since_ns = 0
         self._told = False
         self.next_ns = 0
 
@@ -48,12 +49,13 @@ class HealthGuard:
                 self._lose(still=False)
         if self._process is None:
             self._start(now_ns)
-        elif self._clock.begun and self._notes.life["ready"]:
+        elif self._clock.begun:
             self._look(now_ns)
 
     def _start(self, now_ns: int) -> None:
         self._notes.life["ready"] = 0
-        self._since_ns, self._told = now_ns, False
+        self._started_ns = self._since_ns = now_ns
+        self._told = False
 
         def live() -> None:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
@@ -64,9 +66,13 @@ class HealthGuard:
         self._process = ProcessHandle(pid)
 
     def _look(self, now_ns: int) -> None:
-        begin_ns = self._clock.host_ns(0)
-        if self._clock.paused:
+        begin_ns, is_ready = self._clock.host_ns(0), bool(self._notes.life["ready"])
+        if self._clock.paused or not is_ready:
             self._since_ns = now_ns
+        if not is_ready:
+            if now_ns > max(self._started_ns, begin_ns) + _START_NS:
+                self._kill()
+            return
         since_ns = max(int(self._notes.life["beat_ns"]), self._since_ns, begin_ns)
         if now_ns <= since_ns + self._still_ns:
             self._told = False

@@ -63,6 +63,9 @@ class HealthWatcher:
         name_process("rt-health")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         set_timer_slack_ns(1)
+        if seat.cores:
+            pin(seat.cores)
+        set_scheduling(seat.scheduling)
         keep_freed_memory()
         readers = [self._port.reader(one.name, _READER) for one in self._order.sensors]
         self._feed.open_to_write()
@@ -72,9 +75,6 @@ class HealthWatcher:
         gc.disable()
         with suppress(Refused):  # the launcher says so once
             lock_memory(as_used=True)
-        if seat.cores:
-            pin(seat.cores)
-        set_scheduling(seat.scheduling)
         self._notes.life["ready"] = 1
         if not self._clock.wait_until_begun():
             return

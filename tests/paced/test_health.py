@@ -1,0 +1,138 @@
+"""Sensors watched while a paced run goes on: faults of every manner in one, and the watch itself struck in another."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from rt_sched.faults.kinds import BY_NAME
+from rt_sched.runtime.host.tiers import TierReport
+from rt_sched.units import NS_PER_MS
+
+from .conftest import SYSTEM, Ended, Running
+from .test_faults import Faulted
+
+FED = "view_age_limit_ms: {front_wide: 500}, health_age_limit_ms: 200"
+SCRIPT = """
+rt_sched_faults: 1
+faults:
+  black: {kind: camera.black, target: front_wide, at: 0.8s, for: 0.2s}
+  cut: {kind: payload.corrupt, target: lidar_top, how: cut, at: 1.2s, for: 0.15s}
+  ahead: {kind: clock.step, target: lidar_top, by: 20ms, at: 2.3s, for: 0.3s}
+  frozen: {kind: camera.freeze, target: front_wide, at: 1.7s, for: 0.2s}
+  gone: {kind: camera.loss, target: front_wide, at: 2.8s, for: 0.3s}
+"""
+FOUND_BY = {"black": "black", "cut": "payload", "ahead": "stamp_age", "frozen": "frozen", "gone": "silence"}
+#: Distances of two messages, at least.
+GAP_NS = {"front_wide": 30 * NS_PER_MS, "lidar_top": 95 * NS_PER_MS}
+
+
+def fed_system(folder: Path) -> Path:
+    """The shipped example, with an arbiter that asks for the reports of monitors."""
+    text = SYSTEM.read_text(encoding="utf-8")
+    fed = text.replace("view_age_limit_ms: {front_wide: 500}", FED)
+    assert fed != text
+    (folder / "system.yaml").write_text(fed, encoding="utf-8")
+    return folder / "system.yaml"
+
+
+@pytest.fixture(scope="module")
+def tier(tiers: dict[str, TierReport]) -> str:
+    return "fifo" if tiers["fifo"].available else "user"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory, tier: str) -> dict[str, Any]:
+    """The document of a run with the faults; its rows by name are under `rows`."""
+    folder = tmp_path_factory.mktemp("watched")
+    fed_system(folder)
+    (folder / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    ended = Faulted(folder, "--tier", tier).end()
+    assert ended.code in (0, 1, 3), ended.errors
+    return {**ended.summary, "rows": {row["name"]: row for row in ended.summary["faults"]}}
+
+
+@pytest.fixture(scope="module")
+def struck(tmp_path_factory: pytest.TempPathFactory, tier: str) -> Ended:
+    """A run without faults whose watch is killed, and later stands still."""
+    folder = tmp_path_factory.mktemp("unwatched")
+    running = Running(folder / "run", "--tier", tier, system=fed_system(folder))
+    running.wait_until_begun()
+    time.sleep(1.2)  # instants of the run, by its own clock
+    os.kill(running.pid_of("rt-health"), signal.SIGKILL)
+    time.sleep(1.2)
+    os.kill(running.pid_of("rt-health"), signal.SIGSTOP)
+    ended = running.end()
+    assert ended.code in (0, 1, 3), ended.errors
+    return ended
+
+
+def test_monitors_find_every_fault_while_the_run_goes_on(told: dict[str, Any]) -> None:
+    assert told["rows"].keys() == FOUND_BY.keys()
+    found = {(row["sensor"], row["monitor"]) for row in told["health"]["findings"]}
+    for name, row in told["rows"].items():
+        assert row["in_run"] is True, row
+        assert row["detected_by"] in BY_NAME[row["kind"]].found_paced_by
+        assert (row["target"], FOUND_BY[name]) in found
+        assert row["worst_case_ns"] > told["health"]["delay_ns"]
+
+
+def test_what_is_found_is_known_soon_after_the_message_came(told: dict[str, Any]) -> None:
+    health = told["health"]
+    after_ns = [row["time_ns"] - row["message_ns"] for row in health["findings"]]
+    assert min(after_ns) > 0
+    assert median(after_ns) < 10 * health["period_ns"]
+    assert health["samples"] > 100
+    assert health["cpu_ns"] < health["cycles"] * health["cycle_wcet_ns"]
+
+
+def test_trust_goes_with_a_fault_and_is_back_after_good_samples(told: dict[str, Any]) -> None:
+    trust, good = told["health"]["trust"], told["health"]["good_samples"]
+    for name, row in told["rows"].items():
+        known_ns = row["begin_ns"] + row["detected_after_ns"]
+        mine = [one for one in trust if one["sensor"] == row["target"]]
+        before = [one for one in mine if one["time_ns"] <= known_ns + NS_PER_MS]
+        assert not before[-1]["trusted"] and before[-1]["monitor"], name
+        back = next((one for one in mine if one["time_ns"] > known_ns and one["trusted"]), None)
+        assert back is not None, name
+        assert back["time_ns"] - row["end_ns"] > (good - 1) * GAP_NS[row["target"]], name
+
+
+def test_the_arbiter_takes_the_other_path_while_the_camera_is_black(told: dict[str, Any]) -> None:
+    reaction = told["rows"]["black"]["reaction"]
+    assert reaction is not None
+    assert (reaction["state"], reaction["selected"]) == ("BACKUP", "backup")
+
+
+def test_contents_are_all_right_without_a_fault(struck: Ended) -> None:
+    health = struck.summary["health"]
+    assert health["arbiter"] == "arbiter" and health["sensors"] == ["front_wide", "lidar_top"]
+    of_the_host = {"silence", "rate", "stamp_age"}  # which may keep samples, or their publisher, from being in time
+    assert not {row["monitor"] for row in health["findings"]} - of_the_host
+    assert {row["sensor"] for row in health["trust"] if row["trusted"]} == {"front_wide", "lidar_top"}
+
+
+def test_the_end_and_the_standstill_of_the_watch_are_noticed(struck: Ended) -> None:
+    ended, *others = struck.summary["health"]["losses"]
+    assert ended["by"] == "exit" and ended["back_ns"] > ended["noticed_ns"]
+    assert [row["noticed_ns"] > ended["back_ns"] for row in others if row["by"] == "still"]
+
+
+def test_without_its_watch_the_arbiter_goes_on_degraded(struck: Ended) -> None:
+    states = struck.summary["arbiter"]["state_time_ns"]
+    assert states["DEGRADED"] > 200 * NS_PER_MS
+    assert struck.summary["actuator"]["minimal_risk"] == []
+
+
+def test_an_age_limit_that_reports_cannot_keep_is_refused(tmp_path: Path) -> None:
+    file = fed_system(tmp_path)
+    file.write_text(file.read_text(encoding="utf-8").replace("health_age_limit_ms: 200", "health_age_limit_ms: 20"))
+    ended = Running(tmp_path / "run", system=file).end()
+    assert ended.code == 2
+    assert "health_age_limit_ms: 20 is too short; sensors are reported on every" in ended.errors
