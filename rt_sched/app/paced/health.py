@@ -20,10 +20,11 @@ from safety.vouching import GOOD_SAMPLES, HEALTH_INPUT
 
 #: CPU time of a report, and of one sample by kind of sensor: at least twice of what slow virtual machines need.
 _REPORT_NS = 500 * NS_PER_US
-_SAMPLE_NS = {SensorKind.CAMERA: NS_PER_MS, SensorKind.LIDAR: NS_PER_MS, SensorKind.IMU: 200 * NS_PER_US}
+_SAMPLE_NS = {SensorKind.CAMERA: NS_PER_MS, SensorKind.LIDAR: NS_PER_MS // 2, SensorKind.IMU: 200 * NS_PER_US}
 #: For each pixel of a picture, and for each byte of a sweep.
-_PIXEL_NS, _BYTE_NS = 20, 2
-#: A cycle is to need no more than half of its period, which is a multiple of this one.
+_PIXEL_NS, _BYTE_NS = 12, 1
+#: A cycle is to need no more than a quarter of its period, which is a multiple of this one.
+_PERIODS_OF_CYCLE = 4
 _PERIOD_NS, _LONGEST_NS = 10 * NS_PER_MS, 200 * NS_PER_MS
 #: An age limit has to bear this many periods: a report that is made late, and one that is lost.
 _PERIODS_OF_AGE = 3
@@ -52,7 +53,7 @@ def health_order(
         return None
     sizes = {one.name: bytes_of.get((one.name, None), 0) for one in sensors}
     period_ns = _PERIOD_NS
-    while period_ns < _LONGEST_NS and 2 * _cycle_ns(sensors, sizes, period_ns) > period_ns:
+    while period_ns < _LONGEST_NS and _PERIODS_OF_CYCLE * _cycle_ns(sensors, sizes, period_ns) > period_ns:
         period_ns += _PERIOD_NS
     least_ns = _PERIODS_OF_AGE * period_ns
     age_ns = least_ns if limit_ms is None else floor_int(limit_ms * NS_PER_MS)
@@ -130,6 +131,7 @@ def health_document(record: HealthRecord | None) -> dict[str, Any] | None:
         return None
     order = record.order
     return {
+        "is_ordinary": order.is_ordinary,
         "sensors": [one.name for one in order.sensors],
         "arbiter": order.reader,
         "period_ns": order.period_ns,

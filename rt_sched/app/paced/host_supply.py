@@ -1,7 +1,8 @@
 """What a host takes from the tasks of a paced run, as parts of the system that is analysed beside it.
 
-Two things are more tasks of a processor to the analysis: the process that publishes samples, and, where tasks leave
-ordinary processes too little, what the kernel then lends these (`rt_sched.runtime.host.supply`).
+Three things are more tasks of a processor to the analysis: the process that publishes samples, the one that watches the
+sensors where it shares a core with tasks, and, where tasks leave ordinary processes too little, what the kernel then
+lends these (`rt_sched.runtime.host.supply`).
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.methods.reservations import Reservation, reservation_method
 from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.analysis.system.spare_time import spare_times_ns
-from rt_sched.model import ExecutionTime, Placement, Plan, Sporadic, System, Task
+from rt_sched.model import ExecutionTime, Placement, Plan, Policy, Sporadic, System, Task
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.feed.publisher import Publisher
+from rt_sched.runtime.paced.health.order import HealthOrder
 from rt_sched.runtime.paced.seats.reservations import task_reservations
 from rt_sched.trace.records import Trace
 
@@ -45,8 +47,15 @@ class HostShare:
     why_no_bounds: str | None = None
 
 
-def host_share(system: System, plan: Plan, tier: Tier, publisher: Publisher, loss: SupplyLoss | None) -> HostShare:
-    """What is analysed beside a run of a tier.
+def host_share(
+    system: System,
+    plan: Plan,
+    tier: Tier,
+    publisher: Publisher,
+    loss: SupplyLoss | None,
+    watch: HealthOrder | None = None,
+) -> HostShare:
+    """What is analysed beside a run of a tier. `watch`: over sensors, where it shares a core with tasks.
 
     The kernel lends a core to ordinary processes only when these have had less than their part of a period. As long as
     it never has, all bounds hold that count nothing for it; and as long as these hold, tasks leave at least
@@ -55,6 +64,8 @@ def host_share(system: System, plan: Plan, tier: Tier, publisher: Publisher, los
     if tier is Tier.USER:
         return HostShare(system, plan, METHODS, {}, None, {}, ())
     system, plan = with_publisher(system, plan, publisher)
+    if watch is not None and tier is Tier.FIFO and not watch.is_ordinary:
+        system, plan = with_watch(system, plan, watch)
     reservations = task_reservations(system, plan) if tier is Tier.DEADLINE else {}
     methods = (reservation_method(reservations),) if reservations else METHODS
     if loss is None:
@@ -68,6 +79,20 @@ def host_share(system: System, plan: Plan, tier: Tier, publisher: Publisher, los
     for name in counted:
         system, plan = with_supply_loss(system, plan, loss, name)
     return HostShare(system, plan, methods, reservations, loss, spare_ns, counted)
+
+
+def leaves_enough(
+    system: System, plan: Plan, tier: Tier, publisher: Publisher, loss: SupplyLoss | None, watch: HealthOrder
+) -> bool:
+    """Whether tasks leave ordinary processes their part even where the watch over sensors comes before these.
+
+    Shown in the tier `fifo` only, where levels order the jobs; else the kernel might take it from the tasks.
+    """
+    processor = plan.processors[watch.processor]
+    if tier is not Tier.FIFO or processor.policy is not Policy.FIXED_PRIORITY or not processor.preemptive:
+        return False
+    alone = host_share(system, plan, tier, publisher, loss)
+    return set(host_share(system, plan, tier, publisher, loss, watch).counted) <= set(alone.counted)
 
 
 def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, ...]:
@@ -102,6 +127,14 @@ def with_publisher(system: System, plan: Plan, publisher: Publisher) -> tuple[Sy
     )
 
 
+def with_watch(system: System, plan: Plan, watch: HealthOrder) -> tuple[System, Plan]:
+    """System and plan with the watch over sensors as a task of its processor, below all others."""
+    index = watch.processor
+    level = max((one.level for one in plan.placements if one.processor == index), default=0) + 1
+    takes_ns, apart_ns, why = watch.cycle_wcet_ns, watch.period_ns, "to watch the sensors"
+    return _with_task(system, plan, index, "sensors watched", takes_ns, apart_ns, apart_ns, why, level)
+
+
 def with_supply_loss(system: System, plan: Plan, loss: SupplyLoss, processor: str) -> tuple[System, Plan]:
     """System and plan with the loss as a task of that processor, after all others and more urgent than they."""
     index = next(index for index, one in enumerate(plan.processors) if one.name == processor)
@@ -111,8 +144,17 @@ def with_supply_loss(system: System, plan: Plan, loss: SupplyLoss, processor: st
 
 
 def _with_task(
-    system: System, plan: Plan, index: int, name: str, takes_ns: int, deadline_ns: int, apart_ns: int, why: str = ""
+    system: System,
+    plan: Plan,
+    index: int,
+    name: str,
+    takes_ns: int,
+    deadline_ns: int,
+    apart_ns: int,
+    why: str = "",
+    level: int | None = None,
 ) -> tuple[System, Plan]:
+    """`level`: above all others of its processor, unless given."""
     processor = plan.processors[index]
     task = Task(
         name=name,
@@ -126,7 +168,7 @@ def _with_task(
         separation_ns=apart_ns,
         core=processor.core,
     )
-    placement = Placement(name, index, _above_all(plan.placements, index))
+    placement = Placement(name, index, _above_all(plan.placements, index) if level is None else level)
     return (
         dataclasses.replace(system, tasks=(*system.tasks, task)),
         dataclasses.replace(plan, placements=(*plan.placements, placement)),

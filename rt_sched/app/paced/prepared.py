@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from rt_sched.app.inputs.systems import stage_context, system_for
 from rt_sched.app.paced.actuator import actuator_order
 from rt_sched.app.paced.device_losses import device_faults, has_answers, strikes
 from rt_sched.app.paced.health import fed_context, health_order
+from rt_sched.app.paced.host_supply import leaves_enough
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.tiers import (
     check_plan_of_tier,
@@ -33,11 +34,13 @@ from rt_sched.lowering.merging import with_merged
 from rt_sched.model import Fault, System
 from rt_sched.ports import Recording, Stage
 from rt_sched.runtime.feed import SampleFeed
+from rt_sched.runtime.host.supply import supply_loss
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.deployment import host_cores
 from rt_sched.runtime.paced.devices.answers import device_failover
 from rt_sched.runtime.paced.feed.feeder import Playback, decode_ahead
+from rt_sched.runtime.paced.feed.publisher import publisher_of
 from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal, rehearse
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.refusal import refuse
@@ -108,6 +111,10 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
     until_ns = min(usual[1].last_arrival_ns + usual[1].origin_ns - timeline.origin_ns, horizon_ns)
     recorded = mapping.sensor_to_topic.keys()
     health = health_order(system, plan, recorded, rehearsal.bytes_of, until_ns, always=faults is not None)
+    if health is not None:
+        publisher = publisher_of(system, plan, rehearsal.bytes_of)
+        enough = leaves_enough(system, plan, tier, publisher, supply_loss(), health)
+        health = replace(health, is_ordinary=not enough)
 
     def make_stage(index: int) -> Stage:
         stage = catalogue.create(system.tasks[index])

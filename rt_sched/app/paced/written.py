@@ -32,6 +32,7 @@ from rt_sched.ports import JobContext
 from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.runtime.host.supply import supply_loss
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.deployment import free_core, host_cores
 from rt_sched.runtime.paced.feed.publisher import publisher_of
 from rt_sched.runtime.paced.gather import Course, trace_of
 from rt_sched.runtime.paced.order import PacedOutcome
@@ -84,7 +85,9 @@ def write_up(
             faults.ended(trace, outcome, watch.decisions)
         recorded = mapping.sensor_to_topic.keys()
         chains = judged_chains(system, plan, trace, lost, recorded, watch.refused_rows, changes)
-        share = host_share(system, plan, tier, publisher_of(system, plan, order.rehearsal.bytes_of), supply_loss())
+        beside_tasks = order.health if free_core(host_cores(system, plan)) is None else None
+        publisher = publisher_of(system, plan, order.rehearsal.bytes_of)
+        share = host_share(system, plan, tier, publisher, supply_loss(), beside_tasks)
         beside = dataclasses.replace(trace, task_names=tuple(task.name for task in share.system.tasks))
         why_none = "the user tier has no bounds" if tier is Tier.USER else share.why_no_bounds
         takeovers = takeover_runs(share.system, share.plan, beside, detection, lost, recorded, watch.refused_rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from rt_sched.errors import DeploymentError
 from rt_sched.model import Plan, System
 from rt_sched.runtime.host.affinity import allowed_cores
@@ -22,3 +24,8 @@ def host_cores(system: System, plan: Plan) -> list[int]:
         there = ", ".join(map(str, sorted(allowed_cores())))
         raise DeploymentError(f"this host has no core {', '.join(map(str, strange))} for this process; it has {there}")
     return cores
+
+
+def free_core(cores: Collection[int]) -> int | None:
+    """A core of this host that this process may use and no task runs on. `cores`: of all processors."""
+    return max(allowed_cores() - set(cores), default=None)

@@ -25,7 +25,7 @@ from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.actuator import ActuatorSide
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.deployment import host_cores
+from rt_sched.runtime.paced.deployment import free_core, host_cores
 from rt_sched.runtime.paced.devices.guard import DeviceGuard
 from rt_sched.runtime.paced.devices.ownership import Ownership
 from rt_sched.runtime.paced.devices.restart import Restarts
@@ -176,7 +176,7 @@ class PacedRun:
             pids[fork(self._decode)] = "the process that decodes"
             pids[fork(self._publish)] = "the process that publishes samples"
             if self._actuator is not None:
-                pids[fork(partial(self._actuator.run, self._free_core, real_time=real_time))] = (
+                pids[fork(partial(self._actuator.run, free_core(self._cores), real_time=real_time))] = (
                     "the process of the actuators' side"
                 )
             if self._injector is not None:
@@ -195,7 +195,7 @@ class PacedRun:
         duties: list[Duty] = [] if self._guard is None else [*self._guard.duties(device)]
         watch = self._health
         if watch is not None and watch.order.device == device:
-            seat = seat_of(self._order.tier, self._free_core, self._cores[watch.order.processor])
+            seat = seat_of(watch.order, self._order.tier, free_core(self._cores), self._cores[watch.order.processor])
             duties.append(watch.guard(self._posts.port, seat))
         return duties
 
@@ -348,11 +348,6 @@ class PacedRun:
         }
         over_ns = min(int(self._order.samples.arrival_ns.max(initial=0)), self._order.horizon_ns)
         return Oversight(watched, self._alerts, self.clock, over_ns)
-
-    @property
-    def _free_core(self) -> int | None:
-        """A core of this host that no task runs on."""
-        return max(allowed_cores() - set(self._cores), default=None)
 
     def _make_actuator(self) -> ActuatorSide | None:
         order = self._order.actuator

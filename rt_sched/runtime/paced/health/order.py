@@ -28,6 +28,7 @@ class HealthOrder:
     `period_ns`: of its cycles, in each of which it reports. `cycle_wcet_ns`: declared CPU time of one. `processor`: of
     the plan, by its index, on whose core it runs where no core is free. `age_limit_ns`: after which a report counts no
     more. `good_samples`: in a row, that give trust back. `reader`: the task that its reports are fed to, None for none.
+    `is_ordinary`: where no core is free it has no real-time class, as it would leave other processes too little.
     """
 
     sensors: Sequence[WatchedSensor]
@@ -38,6 +39,7 @@ class HealthOrder:
     age_limit_ns: int
     good_samples: int
     reader: str | None
+    is_ordinary: bool = False
 
     @property
     def delay_ns(self) -> int:

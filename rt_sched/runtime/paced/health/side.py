@@ -56,16 +56,16 @@ class HealthSide:
         return self._notes.read()
 
 
-def seat_of(tier: Tier, free_core: int | None, core: int) -> HealthSeat:
+def seat_of(order: HealthOrder, tier: Tier, free_core: int | None, core: int) -> HealthSeat:
     """Where the process runs, and how. `free_core`: on which no task runs; `core`: that it shares with tasks otherwise.
 
-    There it stands below all of these; under reservations it is the most urgent ordinary process, which the kernel lets
-    have what they leave.
+    There it stands below all of these. Where it is ordinary, and under reservations, it is the most urgent of ordinary
+    processes, which the kernel lets have what tasks leave.
     """
     if tier is Tier.USER:
         return HealthSeat((), Scheduling.other())
     if free_core is not None:
         return HealthSeat((free_core,), Scheduling.fifo(HEALTH_PRIORITY))
-    if tier is Tier.DEADLINE:
+    if tier is Tier.DEADLINE or order.is_ordinary:
         return HealthSeat((), Scheduling.other(_MOST_URGENT))
     return HealthSeat((core,), Scheduling.fifo(HEALTH_PRIORITY))
