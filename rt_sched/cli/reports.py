@@ -40,6 +40,12 @@ def report(
             "--recoveries", metavar="FILE.json", help="Recoveries measured at many instants, as evidence for takeovers."
         ),
     ] = None,
+    faults: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--faults", metavar="FILE.json", help="What rt-sched faults run or campaign --json printed; repeatable."
+        ),
+    ] = None,
     margins: Annotated[
         bool | None,
         typer.Option("--margins/--no-margins", help="Search margins.", show_default="up to 60 tasks"),
@@ -82,6 +88,7 @@ def report(
         plan=plan,
         search=search,
         instants=recoveries,
+        injected=tuple(faults or ()),
         command=command_line(),
     )
     with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):

@@ -29,7 +29,9 @@ def document(*runs: dict[str, Any], status: str = "ok") -> dict[str, Any]:
     for kind in dict.fromkeys(one["kind"] for one in runs):
         mine = [one for one in runs if one["kind"] == kind]
         counts = {name: sum(one["verdict"] == name for one in mine) for name, _, _ in VERDICTS}
-        times = {"detected_after_max_ns": 38_000_000, "worst_case_max_ns": 67_000_000}
+        times: dict[str, Any] = {"detected_after_max_ns": 38_000_000, "worst_case_max_ns": 67_000_000}
+        times["detected_ns"] = {"min_ns": 5_000_000, "p50_ns": 9_000_000, "p99_ns": 38_000_000, "max_ns": 38_000_000}
+        times |= {"reacted_ns": None, "recovered_ns": None}
         kinds.append({"kind": kind, "runs": len(mine), **counts, **times})
     return {
         "system": "small",
@@ -60,9 +62,23 @@ def rows(page: str, region: str) -> list[list[str]]:
 def test_the_table_counts_by_kind() -> None:
     found = rows(campaign_page(document(*FOUR, status="silent")), "Verdicts by kind of fault")
     assert found == [
-        ["camera.black", "2", "1", "1", "0", "0", "0", "38.00", "67.00"],
-        ["message.drop", "2", "1", "0", "0", "0", "1", "38.00", "67.00"],
+        ["camera.black", "2", "1", "1", "0", "0", "0", "38.00", "67.00", "from the median on"],
+        ["message.drop", "2", "1", "0", "0", "0", "1", "38.00", "67.00", "from the median on"],
     ]
+
+
+def test_detection_is_drawn_up_to_the_worst_case_and_reactions_are_told_where_there_are_any() -> None:
+    one = document(FOUR[0])
+    page = campaign_page(one)
+    figure = page.split('aria-label="Detection of camera.black"')[1].split("</svg>")[0]
+    places = {name: re.search(rf'<line [^>]*class="{name}"[^>]*>', figure) for name in ("bound-line", "quantile")}
+    assert all(places.values()), figure
+    assert 'x1="89.' in str(places["bound-line"]) or 'x1="90' in str(places["bound-line"])
+    assert "Reaction after" not in page
+    one["kinds"][0]["reacted_ns"] = one["kinds"][0]["detected_ns"]
+    assert rows(campaign_page(one), "Verdicts by kind of fault")[0][-2:] == ["38.00", "–"]
+    one["kinds"][0]["detected_ns"] = None
+    assert "nothing promised" in campaign_page(one)
 
 
 def test_the_bar_is_whole_and_in_proportion() -> None:

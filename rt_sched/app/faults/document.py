@@ -11,6 +11,7 @@ from rt_sched.faults.declared import declared_paced_ns, declared_worst_ns
 from rt_sched.faults.kinds import KINDS
 from rt_sched.faults.outcomes import Outcome, Verdict, tells_of
 from rt_sched.faults.script import FaultScript
+from rt_sched.faults.spread import by_kind
 from rt_sched.faults.watching import Finding
 from rt_sched.model import System
 
@@ -47,6 +48,7 @@ def run_document(
         "schema": RUN_SCHEMA,
         "status": status_of([row["verdict"] for row in rows]),
         "system": drive.system.name,
+        "system_sha256": drive.system_sha256,
         "recording": drive.recording.path,
         "script": file,
         "seed": script.seed,
@@ -90,31 +92,17 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 
 def campaign_document(drive: Drive, seed: int, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """`rows`: of all runs, one fault each. Counted by kind, in the order in which kinds are listed.
-
-    Times are those of runs in which the monitor promises one.
-    """
-    kinds = [kind.name for kind in KINDS if any(row["kind"] == kind.name for row in rows)]
+    """`rows`: of all runs, one fault each. Counted by kind, in the order in which kinds are listed."""
     return {
         "schema": CAMPAIGN_SCHEMA,
         "status": status_of([row["verdict"] for row in rows]),
         "system": drive.system.name,
+        "system_sha256": drive.system_sha256,
         "recording": drive.recording.path,
         "seed": seed,
         "clock": "lockstep",
-        "kinds": [_counted(name, [row for row in rows if row["kind"] == name]) for name in kinds],
+        "kinds": by_kind(rows),
         "runs": list(rows),
-    }
-
-
-def _counted(kind: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    promised = [row for row in rows if row["worst_case_ns"] is not None]
-    return {
-        "kind": kind,
-        "runs": len(rows),
-        **{verdict.value: sum(row["verdict"] == verdict.value for row in rows) for verdict in Verdict},
-        "detected_after_max_ns": max((row["detected_after_ns"] for row in promised), default=None),
-        "worst_case_max_ns": max((row["worst_case_ns"] for row in promised), default=None),
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from rt_sched.app.inputs.log_inputs import horizon_of, map_topics
 from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.runs.manifest import file_sha256
 from rt_sched.config import load_system
 from rt_sched.errors import ConfigError, Problem
 from rt_sched.faults.clocks import SensorClock, sensor_clocks
@@ -34,7 +35,7 @@ from sensors.mapping import TopicMapping
 
 @dataclass(frozen=True)
 class Drive:
-    """A recording under a system and a plan, without faults."""
+    """A recording under a system and a plan, without faults. `system_sha256`: of the system file."""
 
     system: System
     plan: Plan
@@ -42,6 +43,7 @@ class Drive:
     mapping: TopicMapping
     timeline: Timeline
     seed: int
+    system_sha256: str
 
     @property
     def horizon_ns(self) -> int:
@@ -107,7 +109,7 @@ def drive_of(system: Path, recording: Recording, plan: Path | None, policy: str 
     mapping = map_topics(loaded, recording)
     timeline = build_timeline(recording, loaded.sensors, mapping.sensor_to_topic)
     chosen, _ = plan_for(loaded, plan, policy)
-    return Drive(with_merged(loaded, chosen.merged), chosen, recording, mapping, timeline, seed)
+    return Drive(with_merged(loaded, chosen.merged), chosen, recording, mapping, timeline, seed, file_sha256(system))
 
 
 class Struck:

@@ -39,6 +39,7 @@ def faults_of(system: System, plan: Plan, report: AnalysisReport, declared: Row 
         "worst": _worst(rows),
         "planned": any(row["takeover"] is not None for row in rows),
         "arbiter": arbiter_loss(system, plan, report) if declared is None else declared["arbiter"],
+        "injected": [],
         "instants": None,
         "transitions": [] if declared is None else [_transition(one) for one in declared["transitions"]],
         "misses": [] if declared is None else declared["misses"],

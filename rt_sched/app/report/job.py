@@ -19,6 +19,7 @@ from rt_sched.app.report.chains import chain_rows
 from rt_sched.app.report.critical import critical_runs
 from rt_sched.app.report.evidence import evidence, system_file_of, with_observed
 from rt_sched.app.report.faults import MOST_TASKS, faults_of
+from rt_sched.app.report.injected import injected_section
 from rt_sched.app.report.instants import instants_section
 from rt_sched.app.report.requirements import requirement_section
 from rt_sched.app.report.resources import resource_section
@@ -47,7 +48,7 @@ class ReportRequest:
 
     `margins`: whether they are searched, None for what suits the size of the system. `plan`: file of the plan, None for
     the one that `policy` makes. `search`: what `rt-sched search` found; `instants`: measured recoveries of losses at
-    many instants. `command`: the call, as a shell would take it.
+    many instants; `injected`: what became of injected faults. `command`: the call, as a shell would take it.
     """
 
     system: str | None = None
@@ -58,6 +59,7 @@ class ReportRequest:
     plan: Path | None = None
     search: Path | None = None
     instants: Path | None = None
+    injected: tuple[Path, ...] = ()
     command: str = "rt-sched report"
 
 
@@ -90,6 +92,7 @@ def report_document(request: ReportRequest, tell: Callable[[str], None], analyse
     margins = _margins(request, system, plan, names, tell)
     tell("reading runs" if request.runs else "playing worst-case runs")
     system_sha256 = file_sha256(path)
+    faults["injected"] = injected_section(request.injected, system.name, system_sha256)
     runs = evidence(request.runs, system, system_sha256, analysis["tasks"])
     first = system.modes[0].name if system.modes else None
     tasks = with_observed(with_derivations(analysis["tasks"], system, report, modes), runs, first)
@@ -186,7 +189,7 @@ def _reproduction(request: ReportRequest, named: str, system_sha256: str, docume
         "inputs": [{"path": named, "sha256": system_sha256}]
         + [
             {"path": str(file), "sha256": file_sha256(file)}
-            for file in (request.plan, request.search, request.instants)
+            for file in (request.plan, request.search, request.instants, *request.injected)
             if file is not None
         ],
         "runs": [

@@ -132,6 +132,16 @@ def findings(document: Mapping[str, Any]) -> list[Row]:
         if (above := task["jobs_above_bound"])
     ]
     found += _search_findings(document)
+    found += [
+        _finding(
+            {"name": one["file"], "mode": document["modes"][0]["name"], "verdict": "inconclusive"},
+            "injected fault",
+            f"of {plural(one['runs'], 'injected fault')} {one['silent']} changed commands unnoticed, "
+            f"and {one['late']} were noticed later than declared",
+        )
+        for one in document["faults"]["injected"]
+        if one["silent"] + one["late"]
+    ]
     return sorted(found, key=lambda one: ("unschedulable", "inconclusive").index(one["verdict"]))
 
 
@@ -192,6 +202,7 @@ def _quality(document: Mapping[str, Any]) -> list[Row]:
         ),
         _searched(document["evidence"]["search"]),
         _recovered(document["faults"]["instants"]),
+        _injected(document["faults"]["injected"]),
         _kind("Hardware in the loop", 0, ""),
         _kind("Probabilistic worst-case execution times", 0, ""),
     ]
@@ -213,6 +224,12 @@ def _recovered(instants: Row | None) -> Row:
     losses = instants["losses"]
     runs, over = sum(one["instants"] for one in losses), sum(one["over_bound"] for one in losses)
     return _kind(name, len(losses), f"{plural(len(losses), 'loss', 'losses')} in {runs} runs, {over} over their bound")
+
+
+def _injected(files: Sequence[Row]) -> Row:
+    runs, detected, tolerated = (sum(one[key] for one in files) for key in ("runs", "detected", "tolerated"))
+    text = f"{plural(runs, 'fault')}, {detected} detected in time, {tolerated} tolerated" if files else ""
+    return _kind("Injected faults", runs, text)
 
 
 def _above(runs: Sequence[Row]) -> str:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from rt_sched.report import svg
 from rt_sched.report.schedulability.numbers import share, svg_ms
 from rt_sched.report.schedulability.verdict import tone_and_mark
+from rt_sched.report.spread_figure import spread_figure
 
 Row = Mapping[str, Any]
 
@@ -117,21 +118,12 @@ def spreads(document: Row) -> list[SpreadFigure]:
     ]
     end = max(times, default=1)
     end += -(-end // 30)
-    return [SpreadFigure(one, _spread(one, end)) for one in losses]
-
-
-def _spread(one: Row, end: int) -> Markup:
-    """A line from the least to the largest, a bar from the median to the 99th percentile, a tick at the median."""
-    spread = one["recovered_ns"]
-    least, middle, most, largest = (share(spread[f"{key}_ns"], end) for key in ("min", "p50", "p99", "max"))
-    parts = [
-        svg.element("line", x1="0", x2="100%", y1=21.5, y2=21.5, class_="row"),
-        svg.element("line", x1=svg.at(least), x2=svg.at(largest), y1=12, y2=12, class_="response"),
-        svg.bar(middle, most, 6, 12, "piece part-reaction", "from the median on"),
-        svg.vertical(middle, 3, 21, "quantile"),
+    return [
+        SpreadFigure(
+            one,
+            spread_figure(
+                one["recovered_ns"], end, f"Recoveries from {one['loss']}", one["recovery_bound_ns"], one["limit_ns"]
+            ),
+        )
+        for one in losses
     ]
-    if one["recovery_bound_ns"] is not None:
-        parts.append(svg.vertical(share(one["recovery_bound_ns"], end), 0, 22, "bound-line"))
-    if one["limit_ns"] is not None:
-        parts.append(svg.vertical(share(one["limit_ns"], end), 0, 22, "limit"))
-    return svg.chart(24, *parts, label=f"Recoveries from {one['loss']}", class_="chart spread")

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rt_sched.report.graph_drawing import draw_graph
-from rt_sched.report.schedulability import bounds, chains, evidence, faults, margins, numbers, verdict
+from rt_sched.report.schedulability import bounds, chains, evidence, faults, injected, margins, numbers, verdict
 from rt_sched.report.templating import environment
 from rt_sched.report.text import printable
 
@@ -36,6 +36,8 @@ def render_schedulability_report(document: Mapping[str, Any]) -> str:
         "arbiter_line": faults.arbiter_line(document),
         "fault_matrix": faults.matrix(document),
         "spreads": faults.spreads(document),
+        "injected": injected.injected(document),
+        "verdicts": injected.VERDICTS,
         "inversions": bounds.inversion_figures(document),
         "histograms": evidence.histograms(document, MOST_FIGURES),
         "tornados": margins.tornados(document),

@@ -22,6 +22,10 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "any": {},
 }
 
+_INJECTED = (
+    "kind:text runs:int detected:int late:int tolerated:int silent:int unknown:int worst_case_max_ns:ns? "
+    "detected_ns:spread? reacted_ns:spread? recovered_ns:spread?"
+)
 _ROWS = {
     "report": "schema:text system:text file:text policy:text verdict:verdict summary:summary modes:[mode] model:model "
     "assumptions:[assumption] processors:[processor] tasks:[task] critical_runs:[critical_run] chains:[chain] "
@@ -96,7 +100,7 @@ _ROWS = {
     "blocking": "mode:text task:text processor:text kind:text by:text? value_ns:ns response_bound_ns:ns?",
     "unbounded": "mode:text task:text reason:text",
     "faults": "verdict:verdict? rows:[fault] not_analysed:[text] worst:worst_fault? planned:yes "
-    "arbiter:arbiter_loss? instants:instants? transitions:[transition] misses:[misses]",
+    "arbiter:arbiter_loss? injected:[injected] instants:instants? transitions:[transition] misses:[misses]",
     "fault": "fault:text declared:yes effect:text target:text mode:text mode_after:text verdict:verdict reason:text "
     "chains_kept:[text] chains_lost:[text] lost_sensors:[text] lost_tasks:[lost_task] stale_tasks:[stale_task] "
     "late_tasks:[late_task] handling:handling? recovered_ns:ns? takeover:takeover?",
@@ -119,6 +123,11 @@ _ROWS = {
     "arbiter_loss": "task:text commands_apart_ns:ns? command_age_limit_ns:ns cycle_ns:ns bound_ns:ns "
     "terms:[fault_part] limit_ns:ns? margin_ns:ns? verdict:verdict reason:text",
     "fault_part": "kind:text by:text? value_ns:ns",
+    "injected": "file:text sha256:text recording:text clock:text status:text instants:int? upper_quantile:text "
+    "runs:int detected:int late:int tolerated:int silent:int unknown:int kinds:[injected_kind] "
+    "targets:[injected_target] not_struck:[text]",
+    "injected_kind": _INJECTED,
+    "injected_target": f"target:text {_INJECTED}",
     "instants": "file:text sha256:text commit:text? made:text? upper_quantile:text losses:[loss_at_instants]",
     "loss_at_instants": "fault:text loss:text instants:int detected_ns:spread? recovered_ns:spread? over_bound:int "
     "not_recovered:int detection_bound_ns:ns? recovery_bound_ns:ns? limit_ns:ns?",

@@ -1,0 +1,42 @@
+"""Every single fault at many instants: the losses of the arbiter lead to MINIMAL_RISK in time, whatever the instant."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
+
+from single_faults import Asked, asked_faults, not_struck, struck_rows, too_late  # noqa: E402
+
+from rt_sched.app.faults.job import opened  # noqa: E402
+from rt_sched.units import NS_PER_MS  # noqa: E402
+
+ASKED = Asked("quad_orin", "hazard_short", None, 5)
+BOUND_NS = 35 * NS_PER_MS
+
+
+@pytest.mark.parametrize(("kind", "target"), [("device.loss", "gateway"), ("arbiter.kill", "arbiter")])
+def test_the_end_of_the_arbiter_is_noticed_and_answered_at_every_instant(kind: str, target: str) -> None:
+    rows = struck_rows(ASKED, kind, target)
+    assert [row["verdict"] for row in rows] == ["detected"] * 5
+    assert len({row["detected_after_ns"] for row in rows}) == 5
+    after = [row["reaction"]["after_ns"] for row in rows]
+    assert min(after) > 0
+    assert max(after) <= BOUND_NS
+    assert too_late(rows, {target}, BOUND_NS) == []
+    assert too_late(rows, {target}, max(after) - 1) == [f"{kind} of {target}"]
+    assert too_late([{**rows[0], "reaction": None}], {target}, BOUND_NS) == [f"{kind} of {target}"]
+
+
+def test_every_kind_that_lockstep_carries_out_and_every_target_is_asked_for() -> None:
+    with opened(ASKED.request) as drive:
+        found = list(asked_faults(drive, []))
+        missing = not_struck(drive)
+        names = {one.name for one in (*drive.system.sensors, *drive.system.devices)} | set(drive.task_names)
+    assert len(found) == len(set(found))
+    assert {target for _, target in found} | set(missing) == names
+    assert list(asked_faults(drive, ["arbiter.kill"])) == [("arbiter.kill", "arbiter")]
