@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from rt_sched.app.paced.health_table import print_health
 from rt_sched.app.plain_tables import chain_table, plain_table, red_above
 from rt_sched.errors import DeploymentError
 from rt_sched.units import NS_PER_S, format_ms
@@ -115,6 +116,7 @@ class Terminal:
             self._out.print(_found_line(summary))
         if summary["arbiter"]["state_time_ns"]:
             self._out.print(_arbiter_line(summary["arbiter"]))
+        print_health(summary.get("health"), self._out)
         self._out.print(_assumptions_line(summary))
         for note in summary["notes"]:
             self._out.print(Text(f"note: {note}", style="yellow"))

@@ -54,9 +54,22 @@ def _lead(summary: Mapping[str, Any]) -> list[str]:
         told = (f"{one['monitor']} of {one['task']} at {time_with_unit(one['time_ns'])}" for one in alerts[:_MOST_TOLD])
         more = f" and {len(alerts) - _MOST_TOLD} more" if len(alerts) > _MOST_TOLD else ""
         found.append(f"Supervisors noticed: {', '.join(told)}{more}.")
+    if summary.get("health"):
+        found.append(_of_health(summary["health"]))
     if loss:
         found.append(_of_supply(loss))
     return found
+
+
+def _of_health(health: Mapping[str, Any]) -> str:
+    """Who watched the sensors, what was found, and whether the watch itself lived."""
+    found = health["findings"]
+    told = (f"{one['monitor']} of {one['sensor']} at {time_with_unit(one['time_ns'])}" for one in found[:_MOST_TOLD])
+    more = f" and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
+    what = f"monitors found {', '.join(told)}{more}" if found else "no monitor found anything"
+    losses = f"; the watch itself was lost {plural(len(health['losses']), 'time')}" if health["losses"] else ""
+    names, period = ", ".join(health["sensors"]), time_with_unit(health["period_ns"])
+    return f"{names} were watched while the run went on, every {period}: {what}{losses}."
 
 
 def _of_supply(loss: Mapping[str, Any]) -> str:

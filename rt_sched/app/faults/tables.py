@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from rt_sched.app.paced.health_table import print_health
 from rt_sched.app.plain_tables import plain_table, red_above
 from rt_sched.units import NS_PER_S, format_ms
 
@@ -60,6 +61,7 @@ def print_run(document: Mapping[str, Any], console: Console) -> None:
             Text(format_ms(reaction.get("recovered_after_ns"))),
         )
     console.print(table)
+    print_health(document.get("health"), console)
     for row in document["faults"]:
         if row["reason"]:
             by = f"{row['detected_by']} of {row['target']}: " if row["detected_by"] else ""
