@@ -61,7 +61,6 @@ class Kind:
 
 _SHARE = (LASTS, "share")
 _NO_LOCK = "modelled jobs hold locks for executed time only, which a hold without execution is not; use overrun"
-_NO_LINKS = "paced runs refuse links: all messages go through the memory of one host"
 
 KINDS: tuple[Kind, ...] = (
     Kind("camera.loss", Strikes.CAMERA, "falls silent", ("silence",), (LASTS,)),
@@ -139,7 +138,7 @@ KINDS: tuple[Kind, ...] = (
         (LASTS,),
         paced_monitors=("process_end", "heartbeat"),
     ),
-    Kind("link.loss", Strikes.LINK, "nothing goes over it", ("heartbeat",), (LASTS,), not_paced=_NO_LINKS),
+    Kind("link.loss", Strikes.LINK, "nothing goes over it", ("heartbeat",), (LASTS,)),
     Kind(
         "clock.step",
         Strikes.SENSOR,

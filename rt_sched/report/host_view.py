@@ -49,6 +49,12 @@ def _lead(summary: Mapping[str, Any]) -> list[str]:
             f"{plural(feed['published'], 'sample')} were published, at most {time_with_unit(feed['max_ns'])} after "
             f"their instant; {late} later than {time_with_unit(feed['late_above_ns'])}."
         )
+    found += [
+        f"The {one['kind']} link {one['link']} took {plural(one['messages'], 'message')} and delivered "
+        f"{one['delivered']}, at most {time_with_unit(one['late_max_ns'])} later than it is modelled."
+        for one in summary.get("links") or ()
+        if one["delivered"]
+    ]
     alerts = summary.get("alerts") or ()
     if alerts:
         told = (f"{one['monitor']} of {one['task']} at {time_with_unit(one['time_ns'])}" for one in alerts[:_MOST_TOLD])

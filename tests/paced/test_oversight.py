@@ -125,6 +125,7 @@ class Struck:
         self.published[:] = -1
         self.locks = Locks(Setup((), (), (), (), resources=(ResourceRow("bus", Protocol.NONE),)), (), ())
         self.restarts = Restarts(["ecu"], 1)
+        self.cuts = shared_array(np.int64, 2)
         self.pids = [fork(lambda: time.sleep(60)) for _ in range(2)]
         self.roster.places["pid"][:] = self.pids
         self.injector: Injector | None = None
@@ -141,10 +142,15 @@ class Struck:
             lambda _device: self.pids,
             self.locks,
             self.restarts.order,
+            self._cut,
         )
         injector = self.injector
         self._process = fork(lambda: injector.run(real_time=False))
         self.clock.begin(time.monotonic_ns() + 20 * MS)
+
+    def _cut(self, _link: str, begin_ns: int, until_ns: int | None) -> int:
+        self.cuts[:] = begin_ns, until_ns or 0
+        return 1
 
     def state(self, task: int) -> str:
         return Path(f"/proc/{self.pids[task]}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
@@ -184,6 +190,14 @@ def test_a_worker_is_killed_at_its_instant_and_kept_away(struck: Struck) -> None
     assert (landed.hit, landed.pid) == (1, struck.pids[1])
     assert landed.time_ns is not None and landed.time_ns >= 30 * MS
     assert struck.marks.away_until_ns(1) == landed.time_ns + 200 * MS
+
+
+@pytest.mark.parametrize("lasts_ns", [None, 200 * MS])
+def test_a_link_is_lost_from_the_instant_that_is_noted(struck: Struck, lasts_ns: int | None) -> None:
+    struck.begin(Blow(Moment(30 * MS), Deed.CUT, lasts_ns=lasts_ns, link="ethernet"))
+    landed = struck.landed()
+    assert (landed.hit, landed.pid) == (1, 0) and landed.time_ns is not None
+    assert struck.cuts.tolist() == [landed.time_ns, 0 if lasts_ns is None else landed.time_ns + lasts_ns]
 
 
 def test_a_worker_stands_still_for_its_time(struck: Struck) -> None:

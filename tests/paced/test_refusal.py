@@ -80,7 +80,6 @@ SETUPS = [
     *((replace(PLAIN, tasks=(replace(TASK, **given),)), words) for given, words in OF_TASKS),
     *((replace(PLAIN, processors=(replace(PLAIN.processors[0], **given),)), words) for given, words in OF_PROCESSORS),
     *((replace(PLAIN, **given), words) for given, words in (*OF_RUNS, *OF_RESOURCES)),
-    (LINKED, "link ethernet"),
 ]
 
 
@@ -132,6 +131,12 @@ def test_what_dated_messages_cannot_do_is_refused(edge: EdgeRow, tier: Tier, wor
             refuse(let, tier=tier)
 
 
+def test_links_are_refused_where_reservations_would_have_to_carry_them() -> None:
+    refuse(LINKED, tier=Tier.FIFO)
+    with pytest.raises(DeploymentError, match="link ethernet to input image of brake in the tier deadline"):
+        refuse(LINKED, tier=Tier.DEADLINE)
+
+
 def test_commands_to_the_actuators_side_have_no_date() -> None:
     let = replace(PLAIN, tasks=(replace(TASK, let=True),))
     refuse(let, commands_of="another")
@@ -160,7 +165,8 @@ def test_all_of_it_is_named_at_once() -> None:
         for index, (given, _) in enumerate(OF_TASKS)  # type: ignore[arg-type]
     )
     with pytest.raises(DeploymentError) as raised:
-        refuse(replace(LINKED, tasks=tasks, **{key: value for given, _ in OF_RUNS for key, value in given.items()}))
+        changes = {key: value for given, _ in OF_RUNS for key, value in given.items()}
+        refuse(replace(LINKED, tasks=tasks, **changes), tier=Tier.DEADLINE)
     told = str(raised.value)
     for index, (_, words) in enumerate(OF_TASKS):
         assert words in told and f"task{index}" in told

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from rt_sched.analysis.faults.takeover_detection import heartbeat_timeout_ns
+from rt_sched.analysis.faults.takeover_detection import detection_of_losses, heartbeat_timeout_ns
 from rt_sched.app.faults.paced_strikes import PacedStruck
 from rt_sched.faults.declared import ENDING_NS, SUPERVISION_NS, lock_wait_ns
 from rt_sched.faults.recording import FaultedRecording
 from rt_sched.faults.supervision import alive_timeout_ns, loss_findings, task_findings
 from rt_sched.faults.watching import Finding, sensor_findings
-from rt_sched.model import System
+from rt_sched.model import Fault, FaultKind, System
 from rt_sched.ports import RecordedMessage
 from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.faults.alerts import AlertKind
@@ -34,6 +34,7 @@ def found_in_run(struck: PacedStruck, outcome: PacedOutcome) -> list[Finding]:
         *_of_health(outcome),
         *_of_supervisors(system, outcome),
         *_of_devices(system, outcome),
+        *_of_links(system, outcome),
         *_of_actuators(outcome),
         *_of_locks(system, outcome),
     ]
@@ -130,6 +131,13 @@ def _of_devices(system: System, outcome: PacedOutcome) -> Iterator[Finding]:
         reason = "its supervisor has ended" if is_end else "its signs of life are missing"
         name = "process_end" if is_end else "heartbeat"
         yield Finding(notice.noticed_ns, name, notice.device, heartbeat_timeout_ns(system), reason)
+
+
+def _of_links(system: System, outcome: PacedOutcome) -> Iterator[Finding]:
+    """Links that were lost, as the supervisor of the arbiter's device noticed it."""
+    for name, notice in outcome.link_notices:
+        worst_ns = detection_of_losses(system, [Fault(FaultKind.LINK, name, 0)]).value_ns
+        yield Finding(notice.noticed_ns, "heartbeat", name, worst_ns, "its signs of life are missing")
 
 
 def _of_budgets(system: System, trace: Trace, targets: set[str]) -> Iterator[Finding]:

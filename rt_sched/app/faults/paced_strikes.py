@@ -35,6 +35,7 @@ _DEEDS = {
     "process.stall": Deed.STALL,
     "device.loss": Deed.LOSE,
     "resource.hold": Deed.HOLD,
+    "link.loss": Deed.CUT,
 }
 _AHEAD = (
     "messages are changed as they are decoded, up to 2 s before they are due, and nobody knows so early when this job "
@@ -120,6 +121,8 @@ class PacedStruck:
         moment, deed = self._moment(self._roots[fault.name]), _DEEDS[fault.kind_name]
         if deed is Deed.LOSE:
             return Blow(moment, deed, lasts_ns=fault.lasts_ns, device=fault.target)
+        if deed is Deed.CUT:
+            return Blow(moment, deed, lasts_ns=fault.lasts_ns, link=fault.target)
         if deed is Deed.HOLD:
             names = [one.name for one in self.drive.system.resources]
             return Blow(moment, deed, lasts_ns=fault.by_ns, resource=names.index(fault.target))
@@ -147,6 +150,8 @@ class PacedStruck:
                 end_ns = None if back_ns is None else back_ns - self.shift_ns
                 if fault.kind_name == "resource.hold":
                     end_ns = begin_ns + fault.by_ns
+                if _DEEDS[fault.kind_name] is Deed.CUT and fault.lasts_ns is not None:
+                    end_ns = begin_ns + fault.lasts_ns
                 found.append(Strike(fault, begin_ns, end_ns))
         found += [
             Strike(fault, start_ns - self.shift_ns, None)

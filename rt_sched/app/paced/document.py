@@ -12,6 +12,7 @@ from rt_sched.app.paced.actuator import actuator_of_run
 from rt_sched.app.paced.device_losses import failover_document
 from rt_sched.app.paced.health import health_document
 from rt_sched.app.paced.host_supply import HostShare
+from rt_sched.app.paced.links import links_document, seats_of
 from rt_sched.app.paced.sections import degraded_document, sections_document
 from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
@@ -46,6 +47,8 @@ def paced_document(
         notes.append(f"{shared}: elements share a host core, so times say nothing about the modelled devices")
     if order.tier is Tier.USER:
         notes.append("the user tier has no bounds: other programs of this host may delay any job")
+    if outcome.links:
+        notes.append("links are emulated: messages are held for as long as modelled, and nothing travels")
     if outcome.pauses:
         notes.append(f"paused {len(outcome.pauses)} times: jobs that went on meanwhile look shorter than they are")
     late = f"{feed['late']} samples were published late, by up to {format_ms(feed['max_ns'])} ms"
@@ -87,6 +90,7 @@ def paced_document(
         "actuator": actuator_of_run(outcome.actuator),
         "health": health_document(outcome.health),
         "feed": feed,
+        "links": links_document(outcome, seats_of(order)),
         "pauses": [asdict(pause) for pause in outcome.pauses],
         "failover": failover_document(order, outcome),
         "supply_loss": None

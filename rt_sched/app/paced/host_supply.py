@@ -1,8 +1,8 @@
 """What a host takes from the tasks of a paced run, as parts of the system that is analysed beside it.
 
-Three things are more tasks of a processor to the analysis: the process that publishes samples, the one that watches the
-sensors where it shares a core with tasks, and, where tasks leave ordinary processes too little, what the kernel then
-lends these (`rt_sched.runtime.host.supply`).
+More tasks of a processor to the analysis are the process that publishes samples, those of emulated links, the one that
+watches the sensors where it shares a core with tasks, and, where tasks leave ordinary processes too little, what the kernel
+then lends these (`rt_sched.runtime.host.supply`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.methods.reservations import Reservation, reservation_method
 from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.analysis.system.spare_time import spare_times_ns
+from rt_sched.app.paced.links import with_lateness
 from rt_sched.model import ExecutionTime, Placement, Plan, Policy, Sporadic, System, Task
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.feed.publisher import Publisher
 from rt_sched.runtime.paced.health.order import HealthOrder
+from rt_sched.runtime.paced.links.seat import LinkSeat
 from rt_sched.runtime.paced.seats.reservations import task_reservations
 from rt_sched.trace.records import Trace
 
@@ -54,8 +56,10 @@ def host_share(
     publisher: Publisher,
     loss: SupplyLoss | None,
     watch: HealthOrder | None = None,
+    links: Sequence[LinkSeat] = (),
 ) -> HostShare:
-    """What is analysed beside a run of a tier. `watch`: over sensors, where it shares a core with tasks.
+    """What is analysed beside a run of a tier. `watch`: over sensors, where it shares a core with tasks. `links`: the
+    processes of emulated ones.
 
     The kernel lends a core to ordinary processes only when these have had less than their part of a period. As long as
     it never has, all bounds hold that count nothing for it; and as long as these hold, tasks leave at least
@@ -63,7 +67,9 @@ def host_share(
     """
     if tier is Tier.USER:
         return HostShare(system, plan, METHODS, {}, None, {}, ())
-    system, plan = with_publisher(system, plan, publisher)
+    system, plan = with_publisher(with_lateness(system, links), plan, publisher)
+    for link in links:
+        system, plan = _with_task(system, plan, link.processor, f"link {link.name}", link.reservation)
     if watch is not None and tier is Tier.FIFO and not watch.is_ordinary:
         system, plan = with_watch(system, plan, watch)
     reservations = task_reservations(system, plan) if tier is Tier.DEADLINE else {}
@@ -121,26 +127,22 @@ def _with_blocking(mode: ModeLoad, system: System) -> ModeLoad:
 
 def with_publisher(system: System, plan: Plan, publisher: Publisher) -> tuple[System, Plan]:
     """System and plan with the publisher as a task of its processor, after all others and more urgent than they."""
-    mine = publisher.reservation
-    return _with_task(
-        system, plan, publisher.processor, "samples published", mine.runtime_ns, mine.deadline_ns, mine.period_ns
-    )
+    return _with_task(system, plan, publisher.processor, "samples published", publisher.reservation)
 
 
 def with_watch(system: System, plan: Plan, watch: HealthOrder) -> tuple[System, Plan]:
     """System and plan with the watch over sensors as a task of its processor, below all others."""
     index = watch.processor
     level = max((one.level for one in plan.placements if one.processor == index), default=0) + 1
-    takes_ns, apart_ns, why = watch.cycle_wcet_ns, watch.period_ns, "to watch the sensors"
-    return _with_task(system, plan, index, "sensors watched", takes_ns, apart_ns, apart_ns, why, level)
+    takes = Reservation(watch.cycle_wcet_ns, watch.period_ns, watch.period_ns)
+    return _with_task(system, plan, index, "sensors watched", takes, "to watch the sensors", level)
 
 
 def with_supply_loss(system: System, plan: Plan, loss: SupplyLoss, processor: str) -> tuple[System, Plan]:
     """System and plan with the loss as a task of that processor, after all others and more urgent than they."""
     index = next(index for index, one in enumerate(plan.processors) if one.name == processor)
-    return _with_task(
-        system, plan, index, f"{processor} lent to others", loss.lost_ns, loss.period_ns, loss.period_ns, loss.why
-    )
+    lent = Reservation(loss.lost_ns, loss.period_ns, loss.period_ns)
+    return _with_task(system, plan, index, f"{processor} lent to others", lent, loss.why)
 
 
 def _with_task(
@@ -148,10 +150,8 @@ def _with_task(
     plan: Plan,
     index: int,
     name: str,
-    takes_ns: int,
-    deadline_ns: int,
-    apart_ns: int,
-    why: str = "",
+    takes: Reservation,
+    why: str = "to carry messages",
     level: int | None = None,
 ) -> tuple[System, Plan]:
     """`level`: above all others of its processor, unless given."""
@@ -161,11 +161,11 @@ def _with_task(
         stage="",
         parameters=(),
         pe=(processor.device, processor.pe),
-        activation=Sporadic(apart_ns),
+        activation=Sporadic(takes.period_ns),
         inputs=(),
-        execution=ExecutionTime(1, takes_ns, (), why or "to publish samples"),
-        deadline_ns=deadline_ns,
-        separation_ns=apart_ns,
+        execution=ExecutionTime(1, takes.runtime_ns, (), why),
+        deadline_ns=takes.deadline_ns,
+        separation_ns=takes.period_ns,
         core=processor.core,
     )
     placement = Placement(name, index, _above_all(plan.placements, index) if level is None else level)

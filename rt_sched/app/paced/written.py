@@ -14,6 +14,7 @@ from rt_sched.app.inputs.log_inputs import sensor_poses
 from rt_sched.app.paced.device_losses import detection_of, losses_of
 from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.host_supply import host_monitors, host_share
+from rt_sched.app.paced.links import link_losses, seats_of
 from rt_sched.app.paced.prepared import Prepared
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.sections import section_monitors
@@ -62,7 +63,7 @@ def write_up(
     recording, mapping, timeline, horizon_ns = prepared.recording, prepared.mapping, prepared.timeline, order.horizon_ns
     with ExitStack() as stack:
         edge_names = Simulation(given, rows=1).trace().edges
-        lost, detection = losses_of(lost, outcome), detection_of(failover, outcome)
+        lost, detection = (*losses_of(lost, outcome), *link_losses(order, outcome)), detection_of(failover, outcome)
         changes = detection.plan_changes
         as_it_went = lower(system, plan, timeline.samples, horizon_ns=horizon_ns, faults=lost, plan_changes=changes)
         trace = trace_of(
@@ -74,6 +75,7 @@ def write_up(
                 outcome.published_ns,
                 horizon_ns,
                 request.rate,
+                [course.transfers for course in outcome.links],
             )
         )
         watch = ReplayWatch(system, trace.samples)
@@ -86,8 +88,8 @@ def write_up(
         recorded = mapping.sensor_to_topic.keys()
         chains = judged_chains(system, plan, trace, lost, recorded, watch.refused_rows, changes)
         beside_tasks = order.health if free_core(host_cores(system, plan)) is None else None
-        publisher = publisher_of(system, plan, order.rehearsal.bytes_of)
-        share = host_share(system, plan, tier, publisher, supply_loss(), beside_tasks)
+        links, publisher = seats_of(order), publisher_of(system, plan, order.rehearsal.bytes_of)
+        share = host_share(system, plan, tier, publisher, supply_loss(), beside_tasks, links)
         beside = dataclasses.replace(trace, task_names=tuple(task.name for task in share.system.tasks))
         why_none = "the user tier has no bounds" if tier is Tier.USER else share.why_no_bounds
         takeovers = takeover_runs(share.system, share.plan, beside, detection, lost, recorded, watch.refused_rows)

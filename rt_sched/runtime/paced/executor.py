@@ -37,7 +37,8 @@ from rt_sched.runtime.paced.feed.feeder import Playback, publish_on_time
 from rt_sched.runtime.paced.feed.publisher import publisher_of
 from rt_sched.runtime.paced.health.side import HealthSide, seat_of
 from rt_sched.runtime.paced.jobs.journal import Journal
-from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome, PacedWorker
+from rt_sched.runtime.paced.links.links import Links
+from rt_sched.runtime.paced.order import LinkCourse, PacedOrder, PacedOutcome, PacedWorker
 from rt_sched.runtime.paced.posts import Posts
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.roster import State
@@ -89,6 +90,7 @@ class PacedRun:
         self._published_ns = shared_array(np.int64, len(order.samples))
         self._published_ns[:] = -1
         self._playback = Playback(order.samples, self._posts.lines, self._published_ns, self.clock)
+        self._links = Links(order, self._posts, self.clock, lambda place: self._go_to(self._cores[place]))
         self._alerts = Alerts(len(order.setup.tasks))
         self._actuator = self._make_actuator()
         self._supervisors: dict[str, Supervisor] = {}
@@ -128,6 +130,8 @@ class PacedRun:
             struck=() if self._striker is None else tuple(self._striker.struck()),
             sections=self._posts.locks.record({one.pid for one in self._roster.losses()}),
             health=None if self._health is None else self._health.record(),
+            links=tuple(LinkCourse(one.name, one.kind, one.transfers()) for one in self._links.carriers),
+            link_notices=self._links.notices(),
         )
 
     def processes_of(self, device: str) -> Sequence[int]:
@@ -175,6 +179,8 @@ class PacedRun:
                 pids[fork(supervisor.run)] = _supervisor(device)
             pids[fork(self._decode)] = "the process that decodes"
             pids[fork(self._publish)] = "the process that publishes samples"
+            for carrier in self._links.carriers:
+                pids[fork(partial(carrier.run, real_time=real_time))] = f"the process of the link {carrier.name}"
             if self._actuator is not None:
                 pids[fork(partial(self._actuator.run, free_core(self._cores), real_time=real_time))] = (
                     "the process of the actuators' side"
@@ -197,7 +203,7 @@ class PacedRun:
         if watch is not None and watch.order.device == device:
             seat = seat_of(watch.order, self._order.tier, free_core(self._cores), self._cores[watch.order.processor])
             duties.append(watch.guard(self._posts.port, seat))
-        return duties
+        return [*duties, *self._links.duties(device)]
 
     def _wait_for_empty_cpusets(self) -> None:
         """Workers die with their supervisors, but not at once."""
@@ -259,6 +265,7 @@ class PacedRun:
             and self._playback.filled
             and self._actuator_is_ready
             and (self._health is None or self._health.ready)
+            and self._links.ready
         ):
             self._raise_failures(pids)
             if time.monotonic() > until:
@@ -371,6 +378,7 @@ class PacedRun:
             self.processes_of,
             self._posts.locks,
             self.restart,
+            self._links.cut,
         )
 
     def _go_to(self, core: int) -> None:

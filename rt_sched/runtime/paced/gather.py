@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from rt_sched.runtime.paced.devices.relocation import lost_with_processor, moves, processors_of
 from rt_sched.runtime.paced.jobs.journal import NONE
+from rt_sched.runtime.paced.links.gathered import link_events, transfers_of
 from rt_sched.runtime.paced.seats.tier import lane_key
 from rt_sched.trace.records import (
     DropReason,
@@ -30,6 +31,7 @@ from rt_sched.trace.records import (
     SampleTable,
     SliceTable,
     Trace,
+    TransferTable,
     message_of_sample,
 )
 from rt_sched.trace.setup import EdgeKind, EdgeRow, Role, Setup
@@ -40,7 +42,7 @@ from rt_sched.units import ceil_int
 class Course:
     """What happened. `journals`: rows of each task. `published_ns`: of each sample of `samples`, -1 for never.
 
-    `rate`: run time per host time, by which CPU times become run time.
+    `transfers`: of each link, as `TRANSFER`. `rate`: run time per host time, by which CPU times become run time.
     """
 
     setup: Setup
@@ -50,12 +52,14 @@ class Course:
     published_ns: Int64s
     horizon_ns: int
     rate: Fraction = Fraction(1)
+    transfers: Sequence[npt.NDArray[np.void]] = ()
 
 
 def trace_of(course: Course) -> Trace:
     """The trace of a paced run."""
     samples, row_of_sample = _samples(course)
     jobs = _jobs(course, row_of_sample)
+    transfers = transfers_of(course.setup, course.transfers, jobs, row_of_sample)
     return Trace(
         task_names=tuple(task.name for task in course.setup.tasks),
         processor_names=course.setup.core_names(),
@@ -63,12 +67,13 @@ def trace_of(course: Course) -> Trace:
         edges=course.edge_names,
         jobs=jobs,
         slices=_slices(course.setup, jobs),
-        drops=_drops(course.setup, jobs, samples),
+        drops=_drops(course.setup, jobs, samples, transfers),
         samples=samples,
         horizon_ns=course.horizon_ns,
         seed=0,
         events=_events(course.setup, jobs, course.horizon_ns),
         setup=course.setup,
+        transfers=transfers,
     )
 
 
@@ -194,7 +199,7 @@ def _slices(setup: Setup, jobs: JobTable) -> SliceTable:
     return SliceTable(columns[:, 0].astype(np.int32), columns[:, 1], columns[:, 2], columns[:, 3])
 
 
-def _drops(setup: Setup, jobs: JobTable, samples: SampleTable) -> DropTable:
+def _drops(setup: Setup, jobs: JobTable, samples: SampleTable, transfers: TransferTable) -> DropTable:
     """Messages of queues that nobody read although a later one was: lost to a full queue, or without a partner."""
     rows: list[tuple[int, int, int, int]] = []
     slot_of: dict[int, int] = {}
@@ -205,7 +210,10 @@ def _drops(setup: Setup, jobs: JobTable, samples: SampleTable) -> DropTable:
         readers = np.flatnonzero(jobs.task == edge.target)
         read = jobs.inputs[readers, slot]
         readers, read = readers[read != NONE], read[read != NONE]
-        if edge.sensor is not None:
+        if edge.link is not None:
+            arrived = np.flatnonzero((transfers.edge == index) & (transfers.delivered_ns != NONE))
+            sent, sent_ns = transfers.message[arrived], transfers.delivered_ns[arrived]
+        elif edge.sensor is not None:
             sent_rows = np.flatnonzero((samples.sensor == edge.sensor) & (samples.status == SampleStatus.DELIVERED))
             sent, sent_ns = message_of_sample(sent_rows), samples.arrival_ns[sent_rows]
         else:
@@ -263,7 +271,7 @@ def _events(setup: Setup, jobs: JobTable, horizon_ns: int) -> EventTable:
     ended = np.column_stack(
         [times, kinds[rows], processors, jobs.task[rows].astype(np.int64), rows, np.full(len(rows), NONE)]
     )
-    moved = np.array(moves(setup, horizon_ns), np.int64).reshape(-1, 6)
+    moved = np.array([*moves(setup, horizon_ns), *link_events(setup, horizon_ns)], np.int64).reshape(-1, 6)
     table = np.concatenate((moved, ended, _let_publications(setup, jobs, horizon_ns)))
     table = table[np.argsort(table[:, 0], kind="stable")]
     return EventTable(

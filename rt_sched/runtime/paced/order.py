@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rt_sched.model import Plan, System
 from rt_sched.ports import Stage
@@ -25,6 +26,7 @@ from rt_sched.runtime.paced.feed.feeder import Playback
 from rt_sched.runtime.paced.health.order import HealthOrder, HealthRecord
 from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal
 from rt_sched.runtime.paced.jobs.spool import Spool
+from rt_sched.runtime.paced.links.signs import LinkNotice
 from rt_sched.runtime.paced.roster import WorkerLoss
 from rt_sched.runtime.paced.seats.tier import Seat
 from rt_sched.runtime.paced.sections.records import SectionsRecord
@@ -79,11 +81,21 @@ class PacedWorker:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkCourse:
+    """What went over a link: `transfers`, as `TRANSFER`. `kind`: what carried it."""
+
+    name: str
+    kind: str
+    transfers: npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class PacedOutcome:
     """`journals`, `spools`: by task. `published_ns`: by sample, -1 for never. `landed`: of each blow.
 
     `notices`: of devices that were lost or came back, and `epochs`, what followed on each. `struck`: what became of
-    every strike. `sections`: what critical sections took.
+    every strike. `sections`: what critical sections took. `links`: what went over each; `link_notices`: those that were
+    noticed as lost.
     """
 
     journals: list[np.ndarray]
@@ -100,3 +112,5 @@ class PacedOutcome:
     struck: tuple[Struck, ...] = ()
     sections: SectionsRecord = field(default_factory=SectionsRecord)
     health: HealthRecord | None = None
+    links: tuple[LinkCourse, ...] = ()
+    link_notices: tuple[tuple[str, LinkNotice], ...] = ()

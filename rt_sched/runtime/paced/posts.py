@@ -18,12 +18,25 @@ from rt_sched.runtime.paced.feed.line import ReadyLine, line_channels
 from rt_sched.runtime.paced.health.side import HealthSide
 from rt_sched.runtime.paced.jobs.arrivals import MessageArrivals, TimedArrivals
 from rt_sched.runtime.paced.jobs.dated import Sight
-from rt_sched.runtime.paced.jobs.edges import Publish, channel_name, channels_of, inlets_of, outlets_of
+from rt_sched.runtime.paced.jobs.edges import (
+    Publish,
+    apart_ns,
+    channel_name,
+    channels_of,
+    delivered_channel,
+    inlet_channels,
+    inlets_of,
+    link_bell,
+    link_reader,
+    outlets_of,
+    source_of,
+)
 from rt_sched.runtime.paced.jobs.inbox import Inbox
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.jobs.process import Employment, ends_jobs
 from rt_sched.runtime.paced.jobs.spool import Spool
 from rt_sched.runtime.paced.jobs.worker import Post
+from rt_sched.runtime.paced.links.carrier import LinkEnd
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.roster import Roster
 from rt_sched.runtime.paced.seats.lane import Lane
@@ -35,6 +48,8 @@ from rt_sched.runtime.paced.sections.locks import Locks
 from rt_sched.runtime.paced.supervisor import Charge
 from rt_sched.trace.setup import TaskRow
 from rt_sched.transport import Channel, Segment
+from rt_sched.transport.bell import Bell
+from rt_sched.units import NS_PER_S, ceil_int
 
 
 class Posts:
@@ -98,7 +113,32 @@ class Posts:
         """Whoever waits for a message looks whether the run has ended."""
         for row in self._order.setup.tasks:
             if not row.timed:
-                self._segment.bell(row.name).ring()
+                self.bell(row.name).ring()
+        for link in {edge.link for edge in self._order.setup.edges if edge.link is not None}:
+            self.bell(link_bell(self._order.setup.links[link].name)).ring()
+
+    def bell(self, name: str) -> Bell:
+        """In the process that asks."""
+        return self._segment.bell(name)
+
+    def link_ends(self) -> list[list[LinkEnd]]:
+        """What goes over every link, by its index."""
+        system, setup = self._order.system, self._order.setup
+        found: list[list[LinkEnd]] = [[] for _ in setup.links]
+        for index, edge in enumerate(setup.edges):
+            if edge.link is not None:
+                channel = channel_name(*source_of(system, index))
+                per_byte_ns = NS_PER_S / setup.links[edge.link].bytes_per_s
+                end = LinkEnd(
+                    edge=index,
+                    channel=channel,
+                    reader=link_reader(edge),
+                    delivered=delivered_channel(system, edge),
+                    transfer_ns=ceil_int(edge.size_bytes * per_byte_ns),
+                    apart_ns=apart_ns(system, edge),
+                )
+                found[edge.link].append(end)
+        return found
 
     def charges(
         self, ownership: Ownership, actuator: ActuatorSide | None, devices: Sequence[str]
@@ -152,8 +192,8 @@ class Posts:
     def _prepare_post(self, index: int) -> None:
         """In a process that may have to open the post in a hurry: what takes long of that."""
         task = self._order.system.tasks[index]
-        for given in task.inputs:
-            self._segment.prepare(channel_name(given.source, given.port), writable=False)
+        for channel in inlet_channels(self._order.system, self._order.setup, index):
+            self._segment.prepare(channel, writable=False)
         for port in self._order.output_ports[index]:
             if channel_name(task.name, port) in self._channels:
                 self._segment.prepare(channel_name(task.name, port), writable=True)

@@ -33,7 +33,7 @@ def refuse(setup: Setup, *, tier: Tier = Tier.FIFO, commands_of: str | None = No
 
     `commands_of`: the task whose outputs go to the actuators' side, None where there is none.
     """
-    found = [*left_out(setup), *_of_let(setup, tier, commands_of)]
+    found = [*left_out(setup), *_of_let(setup, tier, commands_of), *_of_links(setup, tier)]
     if found:
         raise DeploymentError(f"a paced run does not carry out: {'; '.join(found)}. Simulate or replay it in lockstep")
 
@@ -44,7 +44,6 @@ def left_out(setup: Setup) -> list[str]:
         *(text for row in setup.processors for text in _of_processor(row)),
         *(text for row in setup.tasks for text in _of_task(row)),
         *_of_resources(setup),
-        *_of_links(setup),
         *_of_changes(setup),
     ]
 
@@ -107,11 +106,12 @@ def _of_resources(setup: Setup) -> Iterator[str]:
         yield f"sections of {' and '.join(circle)} that are nested in both orders: real jobs would wait in a circle"
 
 
-def _of_links(setup: Setup) -> Iterator[str]:
+def _of_links(setup: Setup, tier: Tier) -> Iterator[str]:
+    """Whoever carries wakes up twice for a message, at any distance: no reservation serves both at once."""
     for edge in setup.edges:
-        if edge.link is not None:
+        if edge.link is not None and tier is Tier.DEADLINE:
             target = setup.tasks[edge.target].name
-            yield f"the link {setup.links[edge.link].name} to input {edge.input} of {target}"
+            yield f"the link {setup.links[edge.link].name} to input {edge.input} of {target} in the tier deadline"
 
 
 def _of_changes(setup: Setup) -> Iterator[str]:

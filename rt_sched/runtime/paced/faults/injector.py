@@ -52,20 +52,21 @@ class Moment:
 
 class Deed(Enum):
     """What is done: a worker is killed, or stands still for a while; every process of a device is killed, and started
-    anew after a while; or a resource is held, by nobody who needs it.
+    anew after a while; a resource is held, by nobody who needs it; or nothing goes over a link.
     """
 
     KILL = "kill"
     STALL = "stall"
     LOSE = "lose"
     HOLD = "hold"
+    CUT = "cut"
 
 
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """`task`: whose worker it strikes; `device`: that is lost; `resource`: that is held. `lasts_ns`: how long a worker
-    stands still or the resource is held, or until the task is served again (None: as soon as it can be), or until the
-    device is started anew (None: never).
+    """`task`: whose worker it strikes; `device`, `link`: that is lost; `resource`: that is held. `lasts_ns`: how long a
+    worker stands still or the resource is held, or until the task is served again (None: as soon as it can be), or
+    until the device is started anew or the link is back (None: never).
     """
 
     moment: Moment
@@ -74,12 +75,13 @@ class Blow:
     lasts_ns: int | None = None
     device: str | None = None
     resource: int | None = None
+    link: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Landed:
     """What became of a blow. `time_ns`: just before it was carried out, None where it never was. `hit`: how many
-    processes or groups it reached. `pid`: of the worker, 0 where a device was struck. Of a resource: when it was got.
+    processes or groups it reached. `pid`: of the worker, 0 where no worker was struck. Of a resource: when it was got.
     """
 
     time_ns: int | None
@@ -94,7 +96,7 @@ class Injector:
     """Carries out `blows` in a process of its own; made before forks. `processes_of`: those of a device, as kill(2)
     takes them; `restart`: starts a device anew at an instant.
 
-    `journals`: by task. `published_ns`: by sample, negative before.
+    `journals`: by task. `published_ns`: by sample, negative before. `cut`: loses a link from an instant until another.
     """
 
     def __init__(
@@ -108,10 +110,11 @@ class Injector:
         processes_of: Callable[[str], Sequence[int]],
         locks: Locks,
         restart: Callable[[str, int], None],
+        cut: Callable[[str, int, int | None], int],
     ) -> None:
         self._blows, self._clock, self._roster, self._marks = blows, clock, roster, marks
         self._journals, self._published_ns, self._processes_of = journals, published_ns, processes_of
-        self._locks, self._restart = locks, restart
+        self._locks, self._restart, self._cut = locks, restart, cut
         self._holds: list[threading.Thread] = []
         self._real_time = False
         self._records = shared_array(_RECORD, len(blows))
@@ -179,6 +182,9 @@ class Injector:
             record["hit"] = strike(self._processes_of(blow.device), signal.SIGKILL)
             if blow.lasts_ns is not None:
                 self._restart(blow.device, now_ns + blow.lasts_ns)
+        elif blow.link is not None:
+            until_ns = None if blow.lasts_ns is None else now_ns + blow.lasts_ns
+            record["hit"] = self._cut(blow.link, now_ns, until_ns)
         elif blow.task is not None:
             record["pid"] = pid = int(self._roster.places["pid"][blow.task])
             if blow.deed is Deed.STALL:

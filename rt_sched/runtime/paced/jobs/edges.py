@@ -25,6 +25,8 @@ _SMALL_BYTES = 1 << 16
 _GROWTH, _LEAST_BYTES = 3, 1 << 16
 #: Of the messages of a register that do not count yet.
 _LONGEST_HISTORY = 64
+#: Messages that wait until the process of a link takes them, which it does as soon as it runs.
+_ON_LINK = 16
 #: Messages in hand at once: what a job reads, and what waits for its partner.
 _HOLDS = 3
 
@@ -48,20 +50,52 @@ def channels_of(
     `kept`: tasks, by index, that may process once more what they took in last.
     """
     readers: dict[tuple[str, str | None], list[ChannelReader]] = {}
+    delivered: list[tuple[str, tuple[str, str | None], list[ChannelReader]]] = []
     edges = iter(setup.edges)
     for task in system.tasks:
         for given in task.inputs:
-            mine = readers.setdefault((given.source, given.port), [])
-            edge = next(edges)
-            mine += _readers(task.name, edge, given.edge, kept, _history_of(system, setup, edge))
+            source, edge = (given.source, given.port), next(edges)
+            mine = _readers(task.name, edge, given.edge, kept, _history_of(system, setup, edge))
+            if edge.link is not None:
+                delivered.append((delivered_channel(system, edge), source, mine))
+                queue = Edge(EdgeKind.QUEUE, _ON_LINK, Overflow.DROP_OLDEST)
+                mine = [ChannelReader(link_reader(edge), queue, _HOLDS, link_bell(setup.links[edge.link].name))]
+            readers.setdefault(source, []).extend(mine)
+    named = [(channel_name(*source), source, mine) for source, mine in readers.items()]
     return tuple(
-        Channel(
-            channel_name(*source),
-            _room_for(source[1] is None, bytes_of.get(source, 0)),
-            tuple(mine),
-        )
-        for source, mine in readers.items()
+        Channel(name, _room_for(source[1] is None, bytes_of.get(source, 0)), tuple(mine))
+        for name, source, mine in [*named, *delivered]
     )
+
+
+def delivered_channel(system: System, edge: rows.EdgeRow) -> str:
+    """Where the messages of an edge lie that a link has delivered; no sensor, task or port has a blank in its name."""
+    return f"{system.tasks[edge.target].name}.{edge.input} delivered"
+
+
+def link_reader(edge: rows.EdgeRow) -> str:
+    """As which a link takes what is sent along an edge."""
+    return f"link to {edge.target}.{edge.input}"
+
+
+def link_bell(link: str) -> str:
+    """What wakes the process of a link."""
+    return f"link {link}"
+
+
+def source_of(system: System, edge: int) -> tuple[str, str | None]:
+    """Sensor or task, and its port, at the beginning of an edge by its index."""
+    sources = [(given.source, given.port) for task in system.tasks for given in task.inputs]
+    return sources[edge]
+
+
+def inlet_channels(system: System, setup: rows.Setup, task_index: int) -> list[str]:
+    """Where the messages lie that a task reads, slot by slot."""
+    edges = [edge for edge in setup.edges if edge.target == task_index]
+    return [
+        channel_name(given.source, given.port) if edge.link is None else delivered_channel(system, edge)
+        for given, edge in zip(system.tasks[task_index].inputs, edges, strict=True)
+    ]
 
 
 def _room_for(is_sensor: bool, seen_bytes: int) -> int:
@@ -98,14 +132,17 @@ def _history_of(system: System, setup: rows.Setup, edge: rows.EdgeRow) -> int | 
     """
     if not is_dated(setup, edge):
         return None
-    target = setup.tasks[edge.target]
-    span_ns = target.deadline_ns if target.let else 0
+    ends = [setup.tasks[edge.target]]
+    ends += [setup.tasks[edge.task]] if edge.task is not None and edge.link is None else []
+    span_ns = sum(row.deadline_ns for row in ends if row.let)
+    return min(_LONGEST_HISTORY, 2 * -(-span_ns // apart_ns(system, edge)) + 2)
+
+
+def apart_ns(system: System, edge: rows.EdgeRow) -> int:
+    """The least distance of two messages at the beginning of an edge, without all jitter."""
     if edge.task is not None:
-        apart_ns = system.tasks[edge.task].separation_ns
-        span_ns += setup.tasks[edge.task].deadline_ns if setup.tasks[edge.task].let else 0
-    else:
-        apart_ns = floor_int(NS_PER_S / system.sensors[edge.sensor or 0].rate_hz)
-    return min(_LONGEST_HISTORY, 2 * -(-span_ns // max(apart_ns, 1)) + 2)
+        return max(1, system.tasks[edge.task].separation_ns)
+    return floor_int(NS_PER_S / system.sensors[edge.sensor or 0].rate_hz)
 
 
 def _needs_newest(edge: rows.EdgeRow, kept: Collection[int]) -> bool:
@@ -231,8 +268,8 @@ def inlets_of(
     task = system.tasks[task_index]
     edges = [edge for edge in setup.edges if edge.target == task_index]
     found: list[Inlet] = []
-    for given, edge in zip(task.inputs, edges, strict=True):
-        channel, name = channel_name(given.source, given.port), f"{task.name}.{edge.input}"
+    for channel, edge in zip(inlet_channels(system, setup, task_index), edges, strict=True):
+        name = f"{task.name}.{edge.input}"
         reader = port.reader(channel, name)
         newest = port.reader(channel, f"{name}/newest") if _needs_newest(edge, kept) else None
         is_register = edge.role is rows.Role.READ and edge.kind is rows.EdgeKind.LATEST

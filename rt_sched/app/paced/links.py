@@ -1,0 +1,63 @@
+"""Links of a paced run: what its summary tells of them, and what analyses beside it allow for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rt_sched.model import Fault, FaultKind, System
+from rt_sched.runtime.paced.jobs.journal import NONE
+from rt_sched.runtime.paced.links.seat import LinkSeat, link_seats, seat_of
+from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome
+from rt_sched.trace.statistics import spread_of
+
+
+def seats_of(order: PacedOrder) -> tuple[LinkSeat, ...]:
+    """What the processes of links take."""
+    return link_seats(order.system, order.plan, order.setup, order.rehearsal.bytes_of)
+
+
+def with_lateness(system: System, seats: Sequence[LinkSeat]) -> System:
+    """The system with the latency of every link as late as its process may be; the monitor `links` holds it to that."""
+    late_ns = {seat.name: seat.late_ns for seat in seats}
+    links = tuple(
+        dataclasses.replace(link, latency_ns=link.latency_ns + late_ns.get(link.name, 0)) for link in system.links
+    )
+    return dataclasses.replace(system, links=links)
+
+
+def link_losses(order: PacedOrder, outcome: PacedOutcome) -> tuple[Fault, ...]:
+    """The losses of links, as they were."""
+    return tuple(
+        Fault(
+            FaultKind.LINK,
+            blow.link,
+            landed.time_ns,
+            None if blow.lasts_ns is None else landed.time_ns + blow.lasts_ns,
+        )
+        for blow, landed in zip(order.blows, outcome.landed, strict=False)
+        if blow.link is not None and landed.time_ns is not None
+    )
+
+
+def links_document(outcome: PacedOutcome, seats: Sequence[LinkSeat]) -> list[dict[str, Any]]:
+    """What went over each link, and how much later than the link is modelled it was delivered."""
+    return [_row(course.name, course.kind, course.transfers, seat_of(seats, course.name)) for course in outcome.links]
+
+
+def _row(name: str, kind: str, transfers: Any, seat: LinkSeat | None) -> dict[str, Any]:
+    delivered = transfers[transfers["delivered_ns"] != NONE]
+    late = spread_of(np.asarray(delivered["delivered_ns"] - delivered["due_ns"], np.int64))
+    return {
+        "link": name,
+        "kind": kind,
+        "messages": len(transfers),
+        "delivered": len(delivered),
+        "late_p50_ns": late.p50_ns,
+        "late_p99_ns": late.p99_ns,
+        "late_max_ns": late.max_ns,
+        "allowed_ns": None if seat is None else seat.late_ns,
+    }
