@@ -61,6 +61,7 @@ def as_planned(struck: PacedStruck, **values: Any) -> SimpleNamespace:
         "alerts": (),
         "landed": (),
         "notices": (),
+        "link_notices": (),
         "actuator": None,
         "sections": SectionsRecord(),
         "health": None,
@@ -126,6 +127,16 @@ def test_sensor_faults_take_what_the_clock_decides_and_nothing_else(drive: Drive
             fault("process.kill", "backup", Trigger(0, Event.SAMPLE, "imu", 99_999), "never"),
         )
     assert len(error.value.problems) == 3
+
+
+def test_a_link_is_lost_for_a_while(drive: Drive) -> None:
+    struck = struck_by(drive, fault("link.loss", "ethernet", AT, lasts_ns=30 * MS))
+    (blow,) = struck.blows()
+    assert (blow.deed, blow.link, blow.task, blow.lasts_ns) == (Deed.CUT, "ethernet", None, 30 * MS)
+    outcome = as_planned(struck, landed=(Landed(401 * MS, 1, 0),))
+    struck.seen = trace_of(drive, struck), outcome, ()  # type: ignore[assignment]
+    (strike,) = struck.strikes()
+    assert (strike.begin_ns, strike.end_ns) == (401 * MS - struck.shift_ns, 431 * MS - struck.shift_ns)
 
 
 def test_a_device_is_struck_as_a_whole(drive: Drive) -> None:
