@@ -80,11 +80,14 @@ def test_every_job_reads_what_it_reads_in_lockstep(folder: Path, ended: Any) -> 
     names = [row["name"] for row in ended.summary["tasks"]]
     lockstep = Running(folder / "lockstep", system=folder / "let.yaml", paced=False).end()
     assert lockstep.code in (0, 1, 3), lockstep.errors
+    sense = ended.jobs("sense")
+    in_time = np.isin(sense["status"], (JobStatus.COMPLETED, JobStatus.SKIPPED))
+    late = sense["number"][~in_time | (sense["finish_ns"] > sense["deadline_ns"])]
     for task in ("steer", "look", "follow"):
         found = dict(_read(folder / "let-run", names, task))
         modelled = dict(_read(folder / "lockstep", names, task))
-        assert len(found) > 25
-        assert all(modelled[number] == source for number, source in found.items() if number in modelled), task
+        sure = [number for number in found.keys() & modelled.keys() if modelled[number] < late.min(initial=1000)]
+        assert sure and all(modelled[number] == found[number] for number in sure), task
 
 
 def test_nothing_is_read_before_its_instant(ended: Any) -> None:
