@@ -1,8 +1,8 @@
 """What a host takes from the tasks of a paced run, as parts of the system that is analysed beside it.
 
 More tasks of a processor to the analysis are the process that publishes samples, those of emulated links, the one that
-watches the sensors where it shares a core with tasks, and, where tasks leave ordinary processes too little, what the kernel
-then lends these (`rt_sched.runtime.host.supply`).
+watches the sensors where it shares a core with tasks, and, where tasks leave ordinary processes too little, what the
+kernel then lends these (`rt_sched.runtime.host.supply`).
 """
 
 from __future__ import annotations
