@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +28,21 @@ def print_list(document: Mapping[str, Any], console: Console) -> None:
     title = f"Faults (worst case of detection in ms, for {document['system']})"
     table = plain_table(title, ("kind", "strikes", "what happens", "lockstep", "paced", "found by"))
     for kind in document["kinds"]:
-        monitors = (f"{one['monitor']} {format_ms(one['worst_case_ns'])}" for one in kind["monitors"])
+        found = _found_by(kind["monitors"])
+        if kind["paced"] and kind["paced_monitors"] != kind["monitors"]:
+            found += f"; paced: {_found_by(kind['paced_monitors'])}"
         lockstep, paced = ("yes" if kind[clock] else "no" for clock in ("lockstep", "paced"))
-        cells = (kind["kind"], kind["strikes"], kind["does"], lockstep, paced, ", ".join(monitors) or "–")
+        cells = (kind["kind"], kind["strikes"], kind["does"], lockstep, paced, found)
         table.add_row(*map(Text, cells))
     console.print(table)
     for kind in document["kinds"]:
         for clock in ("lockstep", "paced"):
             if kind[f"{clock}_reason"]:
                 console.print(Text(f"{kind['kind']}, {clock}: {kind[f'{clock}_reason']}", style="dim"))
+
+
+def _found_by(monitors: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{one['monitor']} {format_ms(one['worst_case_ns'])}" for one in monitors) or "–"
 
 
 def print_run(document: Mapping[str, Any], console: Console) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from rt_sched.app.inputs.log_inputs import sensor_poses
 from rt_sched.app.paced.device_losses import detection_of, losses_of
 from rt_sched.app.paced.document import paced_document
+from rt_sched.app.paced.frames import see_frames
 from rt_sched.app.paced.host_supply import host_monitors, host_share
 from rt_sched.app.paced.links import link_losses, seats_of
 from rt_sched.app.paced.prepared import Prepared
@@ -83,6 +84,8 @@ def write_up(
         if poses := sensor_poses(system, recording, mapping):
             recorder.add_static_transforms("vehicle", poses)
         _see_all(system, trace, outcome, watch, recorder)
+        shown = recording if faults is None else faults.recording(recording)
+        see_frames(watch, shown, list(mapping.sensor_to_topic.values()), timeline)
         if faults is not None:
             faults.ended(trace, outcome, watch.decisions)
         recorded = mapping.sensor_to_topic.keys()

@@ -55,6 +55,13 @@ class ReplayWatch:
         self.e2e: Counter[tuple[str, str, E2EState]] = Counter()
 
     @property
+    def chosen_samples(self) -> list[int]:
+        """Rows of the frames that the report may show."""
+        names = [sensor.name for sensor in self._system.sensors]
+        keys = zip(self._samples.sensor.tolist(), self._samples.capture_ns.tolist(), strict=True)
+        return [row for row, (sensor, capture_ns) in enumerate(keys) if (names[sensor], capture_ns) in self._wanted]
+
+    @property
     def outputs_sha256(self) -> str:
         """Over task name, job number and output digest of every completed job, in the order of the schedule."""
         return self._hash.hexdigest()
