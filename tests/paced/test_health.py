@@ -15,19 +15,11 @@ from rt_sched.faults.kinds import BY_NAME
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.units import NS_PER_MS
 
-from .conftest import SYSTEM, Ended, Running
+from .conftest import ROOT, SYSTEM, Ended, Running
 from .test_faults import Faulted
 
 FED = "view_age_limit_ms: {front_wide: 500}, health_age_limit_ms: 200"
-SCRIPT = """
-rt_sched_faults: 1
-faults:
-  black: {kind: camera.black, target: front_wide, at: 0.8s, for: 0.2s}
-  cut: {kind: payload.corrupt, target: lidar_top, how: cut, at: 1.2s, for: 0.15s}
-  ahead: {kind: clock.step, target: lidar_top, by: 20ms, at: 2.3s, for: 0.3s}
-  frozen: {kind: camera.freeze, target: front_wide, at: 1.7s, for: 0.2s}
-  gone: {kind: camera.loss, target: front_wide, at: 2.8s, for: 0.3s}
-"""
+SCRIPT = ROOT / "examples" / "faults" / "watched_sensors.yaml"
 FOUND_BY = {"black": "black", "cut": "payload", "ahead": "stamp_age", "frozen": "frozen", "gone": "silence"}
 #: Distances of two messages, at least.
 GAP_NS = {"front_wide": 30 * NS_PER_MS, "lidar_top": 95 * NS_PER_MS}
@@ -52,7 +44,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, tier: str) -> dict[str, Any]:
     """The document of a run with the faults; its rows by name are under `rows`."""
     folder = tmp_path_factory.mktemp("watched")
     fed_system(folder)
-    (folder / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    (folder / "script.yaml").write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
     ended = Faulted(folder, "--tier", tier).end()
     assert ended.code in (0, 1, 3), ended.errors
     return {**ended.summary, "rows": {row["name"]: row for row in ended.summary["faults"]}}

@@ -74,7 +74,7 @@ def test_a_cycle_needs_a_quarter_of_its_period_at_most(system: System, plan: Pla
     for found in (both, one):
         assert found.period_ns % (10 * NS_PER_MS) == 0
         assert 4 * found.cycle_wcet_ns <= found.period_ns
-        assert found.age_limit_ns == 3 * found.period_ns
+        assert found.age_limit_ns == 10 * found.period_ns
         assert found.delay_ns == 2 * found.period_ns
     assert one.cycle_wcet_ns < both.cycle_wcet_ns
 

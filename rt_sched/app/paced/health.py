@@ -26,8 +26,9 @@ _PIXEL_NS, _BYTE_NS = 12, 1
 #: A cycle is to need no more than a quarter of its period, which is a multiple of this one.
 _PERIODS_OF_CYCLE = 4
 _PERIOD_NS, _LONGEST_NS = 10 * NS_PER_MS, 200 * NS_PER_MS
-#: An age limit has to bear this many periods: a report that is made late, and one that is lost.
-_PERIODS_OF_AGE = 3
+#: An age limit has to bear this many periods: a report that is made late, and one that is lost. And where nobody has
+#: set one, the watch stands still after so many.
+_PERIODS_OF_AGE, _PERIODS_OF_STANDSTILL = 3, 10
 
 
 def health_order(
@@ -56,7 +57,7 @@ def health_order(
     while period_ns < _LONGEST_NS and _PERIODS_OF_CYCLE * _cycle_ns(sensors, sizes, period_ns) > period_ns:
         period_ns += _PERIOD_NS
     least_ns = _PERIODS_OF_AGE * period_ns
-    age_ns = least_ns if limit_ms is None else floor_int(limit_ms * NS_PER_MS)
+    age_ns = _PERIODS_OF_STANDSTILL * period_ns if limit_ms is None else floor_int(limit_ms * NS_PER_MS)
     if age_ns < least_ns and arbiter is not None:
         raise DeploymentError(
             f"task {arbiter.name}: health_age_limit_ms: {limit_ms} is too short; sensors are reported on every "
