@@ -49,6 +49,13 @@ def test_the_signs_of_life_over_the_link_stay_away(ended: Ended) -> None:
     assert row["worst_case_ns"] == 21_300_000
 
 
+def test_the_summary_has_the_last_sign(ended: Ended) -> None:
+    (link,) = json.loads((ended.folder / "summary.json").read_text())["links"]
+    after = [one for one in link["notices"] if one["noticed_ns"] >= _row(ended)["begin_ns"]]
+    assert after and after[0]["last_sign_ns"] < _row(ended)["begin_ns"] < after[0]["noticed_ns"]
+    assert link["messages"] > link["delivered"] > 0
+
+
 def test_nothing_goes_over_it_meanwhile_and_everything_afterwards(ended: Ended) -> None:
     begin_ns, end_ns = _row(ended)["begin_ns"], _row(ended)["end_ns"]
     sent = columns(ended.folder, "transfers")

@@ -31,6 +31,15 @@ def test_only_runs_by_the_clock_of_a_host_have_it() -> None:
     assert host_view({"clock": "paced"}) is not None
 
 
+def test_links_are_called_what_they_are() -> None:
+    link = {"link": "ethernet", "kind": "emulated", "messages": 12, "delivered": 11, "late_max_ns": 300_000}
+    view = host_view({**PACED, "links": [link, {**link, "link": "bus", "delivered": 0}]})
+    assert view is not None
+    told = " ".join(view.lead)
+    assert "The emulated link ethernet took 12 messages and delivered 11, at most 300.0\xa0µs later" in told
+    assert "bus" not in told
+
+
 def test_each_worker_has_the_lateness_of_its_task() -> None:
     view = host_view(PACED)
     assert view is not None

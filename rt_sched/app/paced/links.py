@@ -45,7 +45,17 @@ def link_losses(order: PacedOrder, outcome: PacedOutcome) -> tuple[Fault, ...]:
 
 def links_document(outcome: PacedOutcome, seats: Sequence[LinkSeat]) -> list[dict[str, Any]]:
     """What went over each link, and how much later than the link is modelled it was delivered."""
-    return [_row(course.name, course.kind, course.transfers, seat_of(seats, course.name)) for course in outcome.links]
+    return [
+        {
+            **_row(course.name, course.kind, course.transfers, seat_of(seats, course.name)),
+            "notices": [
+                {"noticed_ns": one.noticed_ns, "last_sign_ns": one.last_sign_ns}
+                for name, one in outcome.link_notices
+                if name == course.name
+            ],
+        }
+        for course in outcome.links
+    ]
 
 
 def _row(name: str, kind: str, transfers: Any, seat: LinkSeat | None) -> dict[str, Any]:
