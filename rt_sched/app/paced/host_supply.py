@@ -88,7 +88,13 @@ def host_share(
 
 
 def leaves_enough(
-    system: System, plan: Plan, tier: Tier, publisher: Publisher, loss: SupplyLoss | None, watch: HealthOrder
+    system: System,
+    plan: Plan,
+    tier: Tier,
+    publisher: Publisher,
+    loss: SupplyLoss | None,
+    watch: HealthOrder,
+    links: Sequence[LinkSeat] = (),
 ) -> bool:
     """Whether tasks leave ordinary processes their part even where the watch over sensors comes before these.
 
@@ -97,8 +103,8 @@ def leaves_enough(
     processor = plan.processors[watch.processor]
     if tier is not Tier.FIFO or processor.policy is not Policy.FIXED_PRIORITY or not processor.preemptive:
         return False
-    alone = host_share(system, plan, tier, publisher, loss)
-    return set(host_share(system, plan, tier, publisher, loss, watch).counted) <= set(alone.counted)
+    alone = host_share(system, plan, tier, publisher, loss, None, links)
+    return set(host_share(system, plan, tier, publisher, loss, watch, links).counted) <= set(alone.counted)
 
 
 def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, ...]:

@@ -42,6 +42,7 @@ from rt_sched.runtime.paced.devices.answers import device_failover
 from rt_sched.runtime.paced.feed.feeder import Playback, decode_ahead
 from rt_sched.runtime.paced.feed.publisher import publisher_of
 from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal, rehearse
+from rt_sched.runtime.paced.links.seat import link_seats
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.timeline import Timeline, build_timeline
@@ -113,7 +114,8 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
     health = health_order(system, plan, recorded, rehearsal.bytes_of, until_ns, always=faults is not None)
     if health is not None:
         publisher = publisher_of(system, plan, rehearsal.bytes_of)
-        enough = leaves_enough(system, plan, tier, publisher, supply_loss(), health)
+        links = link_seats(system, plan, given.setup, rehearsal.bytes_of)
+        enough = leaves_enough(system, plan, tier, publisher, supply_loss(), health, links)
         health = replace(health, is_ordinary=not enough)
 
     def make_stage(index: int) -> Stage:
