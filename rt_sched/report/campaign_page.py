@@ -15,19 +15,22 @@ from rt_sched.report.text import count, percent, plural, printable, time_ms
 VERDICTS = (
     ("detected", "noticed within the declared worst case", "good"),
     ("tolerated", "unnoticed, and every command as without it", "fill"),
-    ("unknown", "unnoticed, and the stages did not run", "caution"),
+    ("unknown", "not noticed, and nothing tells whether commands changed", "caution"),
     ("late", "noticed later than declared", "bad"),
     ("silent", "unnoticed while commands changed", "bad"),
 )
 _SAYS = {
     "ok": ("good", "✓", "Every fault was detected in time, or changed no command"),
     "silent": ("bad", "✕", "A fault was silent, or noticed too late"),
-    "unknown": ("caution", "?", "A fault was noticed by nobody, and the stages did not run"),
+    "unknown": ("caution", "?", "A fault was noticed by nobody, and nothing tells whether commands changed"),
 }
 
 
-def campaign_page(document: Mapping[str, Any]) -> str:
-    """The page, the same for the same document of `rt-sched faults campaign`. Everything in it is shown as text."""
+def campaign_page(document: Mapping[str, Any], lead: str) -> str:
+    """The page, the same for the same document of `rt-sched faults campaign`. Everything in it is shown as text.
+
+    `lead`: what was done, in a sentence. Rows of a run with a script are shown as well.
+    """
     runs = document["runs"]
     counts = {name: sum(kind[name] for kind in document["kinds"]) for name, _, _ in VERDICTS}
     tone, sign, says = _SAYS[document["status"]]
@@ -37,7 +40,8 @@ def campaign_page(document: Mapping[str, Any]) -> str:
         tone=tone,
         sign=sign,
         says=says,
-        runs=plural(len(runs), "run"),
+        lead=lead,
+        runs=plural(len(runs), "fault"),
         bar=[
             {
                 "name": name,
@@ -69,8 +73,8 @@ def _figure(kind: Mapping[str, Any]) -> Markup | None:
 
 
 def _failed(row: Mapping[str, Any]) -> dict[str, Any]:
-    drawn = ", ".join(f"{key} {value}" for key, value in row["drawn"].items())
-    return {**_listed(row), "drawn": drawn}
+    drawn = ", ".join(f"{key} {value}" for key, value in row.get("drawn", {}).items())
+    return {**_listed(row), "drawn": drawn or row.get("reason") or ""}
 
 
 def _listed(row: Mapping[str, Any]) -> dict[str, Any]:

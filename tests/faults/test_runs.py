@@ -73,6 +73,15 @@ def test_a_lost_lidar_is_detected_and_the_arbiter_reacts(run):
     assert document["other_findings"] == []
 
 
+def test_the_run_folder_holds_what_became_of_the_faults_as_a_page_too(run, folder):
+    document = run("{kind: lidar.loss, target: lidar_top, at: 400ms}")
+    assert json.loads((folder / "run" / "faults.json").read_text(encoding="utf-8")) == document
+    page = (folder / "run" / "faults.html").read_text(encoding="utf-8")
+    assert 'aria-label="detected 1, tolerated 0, unknown 0, late 0, silent 0"' in page
+    assert 'aria-label="Detection of lidar.loss"' in page
+    assert "1 fault of " in page
+
+
 def test_what_changes_nothing_is_tolerated_and_what_does_is_silent(run):
     # No path of this vehicle reads the IMU; its bits flip unnoticed. One sweep without its front half is too little for
     # monitors, and leaves the path without a command.

@@ -65,7 +65,7 @@ faults:
   longer: {kind: overrun, target: busy, jobs: [12], demand: 60ms}
   frozen: {kind: process.stall, target: other, on: {sample: 5, of: lidar_top}, stall: 2s}
   gone: {kind: device.loss, target: far, on: {job: 15, of: distant}}
-  dead: {kind: arbiter.kill, on: {fault: blind, after: 400ms}, restart: 100ms}
+  dead: {kind: arbiter.kill, on: {fault: blind, after: 400ms}, restart: 250ms}
 """
 WRONG = """
 rt_sched_faults: 1
@@ -121,12 +121,13 @@ def told(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport])
     with np.load(folder / "run" / "trace.npz") as file:
         jobs = {key.removeprefix("jobs."): file[key] for key in file.files if key.startswith("jobs.")}
     summary = json.loads((folder / "run" / "summary.json").read_text())
+    page = (folder / "run" / "faults.html").read_text(encoding="utf-8")
     names = [row["name"] for row in summary["tasks"]]
     by_task = {
         name: {key: column[jobs["task"] == index] for key, column in jobs.items()} for index, name in enumerate(names)
     }
     rows = {row["name"]: row for row in document["faults"]}
-    return {**document, "summary": summary, "jobs": by_task, "rows": rows, "shared": shared}
+    return {**document, "summary": summary, "jobs": by_task, "rows": rows, "shared": shared, "page": page}
 
 
 def test_every_fault_began_and_was_noticed_by_one_of_its_monitors(told: dict[str, Any]) -> None:
@@ -140,6 +141,11 @@ def test_every_fault_began_and_was_noticed_by_one_of_its_monitors(told: dict[str
         assert row["detected_by"] in monitors
         assert row["detected_after_ns"] >= 0 and row["worst_case_ns"] > 0
     assert told["status"] in ("ok", "silent")
+
+
+def test_the_page_beside_the_report_shows_every_fault(told: dict[str, Any]) -> None:
+    assert f"{len(told['faults'])} faults of script.yaml in one run; clock paced." in told["page"]
+    assert all(f'<th scope="row">{name}</th>' in told["page"] for name in told["rows"])
 
 
 def test_events_set_faults_off_when_they_happen(told: dict[str, Any]) -> None:
@@ -207,7 +213,7 @@ def test_without_its_arbiter_the_vehicle_brakes_by_itself(told: dict[str, Any]) 
     arbiter = told["jobs"]["arbiter"]
     done = arbiter["finish_ns"][arbiter["finish_ns"] >= 0]
     assert first["since_ns"] - first["after_ns"] <= done.max()
-    assert dead["back_after_ns"] is None or dead["back_after_ns"] >= 100 * NS_PER_MS
+    assert dead["back_after_ns"] is None or dead["back_after_ns"] >= 250 * NS_PER_MS
 
 
 def test_the_arbiter_shares_what_its_page_lists_and_no_more(told: dict[str, Any]) -> None:

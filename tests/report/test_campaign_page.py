@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rt_sched.report.campaign_page import VERDICTS, campaign_page
+from rt_sched.report.campaign_page import VERDICTS
+from rt_sched.report.campaign_page import campaign_page as page_of
 
 
 def run(number: int, kind: str, verdict: str, after_ns: int | None = None, target: str = "front") -> dict[str, Any]:
@@ -42,6 +43,10 @@ def document(*runs: dict[str, Any], status: str = "ok") -> dict[str, Any]:
         "kinds": kinds,
         "runs": list(runs),
     }
+
+
+def campaign_page(found: dict[str, Any]) -> str:
+    return page_of(found, "4 runs & one fault each.")
 
 
 FOUR = (
@@ -93,7 +98,7 @@ def test_what_was_missed_is_listed_with_what_was_drawn() -> None:
     found = rows(campaign_page(document(*FOUR, status="silent")), "Faults that were not detected in time")
     assert found == [["run-2", "message.drop", "front", "silent", "1\u202f500.00", "share 1/2"]]
     assert "Not detected in time" not in campaign_page(document(FOUR[0]))
-    assert len(rows(campaign_page(document(*FOUR, status="silent")), "All runs")) == 4
+    assert len(rows(campaign_page(document(*FOUR, status="silent")), "All faults")) == 4
 
 
 @pytest.mark.parametrize("status", ["ok", "silent", "unknown"])

@@ -12,13 +12,13 @@ from typing import Any
 
 from rt_sched.app.faults.document import campaign_document
 from rt_sched.app.faults.job import FaultsRequest, Unfaulted, opened, run_script
+from rt_sched.app.faults.pages import write_campaign
 from rt_sched.app.replay.job import Progress
 from rt_sched.config.problems import unknown
-from rt_sched.errors import ConfigError, DeploymentError, Problem
+from rt_sched.errors import ConfigError, Problem
 from rt_sched.faults.draw import drawn_scripts
 from rt_sched.faults.kinds import BY_NAME
 from rt_sched.faults.script import Injection
-from rt_sched.report.campaign_page import campaign_page
 
 
 def run_campaign(
@@ -54,15 +54,8 @@ def run_campaign(
             rows += [{**row, "drawn": _drawn(script.faults[0])} for row in document["faults"]]
         document = campaign_document(drive, seed, rows)
     if report is not None:
-        _write(report, campaign_page(document))
+        write_campaign(document, report)
     return document
-
-
-def _write(path: Path, page: str) -> None:
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise DeploymentError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _drawn(fault: Injection) -> dict[str, Any]:

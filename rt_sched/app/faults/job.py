@@ -12,6 +12,7 @@ from typing import Any
 
 from rt_sched.app.faults.all_findings import all_findings
 from rt_sched.app.faults.document import run_document
+from rt_sched.app.faults.pages import write_run
 from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.app.inputs.shipped import resolve
@@ -45,7 +46,9 @@ def run_faults(request: FaultsRequest, progress: Progress) -> dict[str, Any]:
     with opened(request) as drive:
         script = load_script(request.script, drive.system)
         progress.step("watching")
-        return run_script(request, drive, script, progress, Unfaulted(request, progress))
+        document = run_script(request, drive, script, progress, Unfaulted(request, progress))
+    write_run(document)
+    return document
 
 
 class Unfaulted:

@@ -9,6 +9,7 @@ from typing import Any
 from rt_sched.app.faults.document import run_document, status_of
 from rt_sched.app.faults.paced_findings import found_afterwards, found_in_records, found_in_run
 from rt_sched.app.faults.paced_strikes import PacedStruck
+from rt_sched.app.faults.pages import write_run
 from rt_sched.app.faults.prepared import Drive, drive_of
 from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.app.inputs.shipped import resolve
@@ -29,9 +30,11 @@ def run_faults_paced(request: PacedRequest, system: str, script_file: Path, prog
         struck = PacedStruck(drive, script, str(script_file), request.duration_ns)
         replayed = run_paced(replace(request, system=system), progress, faults=struck)
         progress.step("looking at what was noticed")
-        return _document(drive, struck, str(script_file), request, replayed)
+        document = _document(drive, struck, str(script_file), request, replayed)
     finally:
         recording.close()
+    write_run(document)
+    return document
 
 
 def _document(

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from rt_sched.app.faults.pages import PAGE
 from rt_sched.app.paced.health_table import print_health
 from rt_sched.app.plain_tables import plain_table, red_above
 from rt_sched.units import NS_PER_S, format_ms
@@ -78,7 +79,8 @@ def print_run(document: Mapping[str, Any], console: Console) -> None:
         at = f"{one['time_ns'] / NS_PER_S:.3f} s"
         console.print(Text(f"also found at {at}: {one['monitor']} of {one['what']}: {one['reason']}", style="yellow"))
     if document["run"]:
-        console.print(Text(f"report    {Path(document['run']['folder']) / 'report.html'}"))
+        for name, page in (("report", "report.html"), ("faults", PAGE)):
+            console.print(Text(f"{name}    {Path(document['run']['folder']) / page}"))
     _print_status(document, console)
 
 
