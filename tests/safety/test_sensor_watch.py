@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from rt_sched.messages import SensorTrust, TrustState
@@ -94,3 +96,24 @@ def test_a_message_that_is_seen_late_restarts_the_timer_when_it_came(late_ns: in
     assert one.look(PERIOD_NS + TIMEOUT_NS - late_ns) == []
     seen(one, 0)  # an earlier arrival moves nothing back
     assert one.look(PERIOD_NS + TIMEOUT_NS) == []
+
+
+def trust_after(history: tuple[str, ...]) -> TrustState:
+    """Told from the whole history: how many good samples stand at its end, and whether anything was ever wrong."""
+    good = next((n for n, event in enumerate(reversed(history)) if event != "good"), len(history))
+    if good >= GOOD:
+        return TrustState.TRUSTED
+    return TrustState.STARTING if good == len(history) else TrustState.DISTRUSTED
+
+
+def test_after_every_history_trust_is_what_its_end_says() -> None:
+    for history in product(("good", "black", "silence"), repeat=7):
+        one, now_ns = watch(), 0
+        for number, event in enumerate(history):
+            now_ns += TIMEOUT_NS + 1 if event == "silence" else PERIOD_NS
+            if event != "silence":
+                one.see(Delivery(now_ns, now_ns, "black" if event == "black" else ""))
+            told = one.look(now_ns)
+            first = event == "silence" and history[number - 1 : number] != ("silence",)
+            assert bool(told) == first, history[: number + 1]
+            assert one.trust.state is trust_after(history[: number + 1]), history[: number + 1]
