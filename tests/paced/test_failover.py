@@ -169,6 +169,7 @@ def test_who_stands_by_where_follows_from_the_plan(files: tuple[Path, Path]) -> 
     found = device_failover(system, plan, samples, 10**9)
     assert found.watcher == "ecu-b" and found.timeout_ns == _TIMEOUT_NS
     assert [(system.tasks[one.task].name, one.device) for one in found.standbys] == [(name, "ecu-c") for name in MOVED]
-    there, answer = found.answers
+    there, answer, spare = found.answers
     assert not there.devices and not there.moves
+    assert spare.devices == {"ecu-c"} and not spare.moves
     assert answer.devices == {"ecu-a"} and answer.at_once == {0: 0}

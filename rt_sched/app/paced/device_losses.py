@@ -12,7 +12,7 @@ from rt_sched.errors import ConfigError, Problem
 from rt_sched.model import Fault, FaultKind, Plan, System, Takeover
 from rt_sched.runtime import signs_of_life
 from rt_sched.runtime.detection import NOTHING_LOST, Decision, Detection
-from rt_sched.runtime.paced.devices.answers import Answer, DeviceFailover
+from rt_sched.runtime.paced.devices.answers import DeviceFailover
 from rt_sched.runtime.paced.devices.failover import Notice
 from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.executor import PacedRun
@@ -123,17 +123,18 @@ def detection_of(failover: DeviceFailover | None, outcome: PacedOutcome) -> Dete
                 None if answer is None else epoch.switch_ns,
                 takeover,
                 in_force,
-                _reason(answer),
+                _reason(failover, lost) if answer is None else answer.reason,
             )
         )
         in_force = takeover
     return Detection(tuple(decisions))
 
 
-def _reason(answer: Answer | None) -> str:
-    if answer is None:
-        return "the plan has no takeover for it"
-    return "it is in the table" if answer.devices else "nothing is lost any more"
+def _reason(failover: DeviceFailover, lost: Sequence[str]) -> str:
+    """Why nothing answers."""
+    devices = frozenset(one.partition(":")[2] for one in lost)
+    refusal = failover.refused.get(devices)
+    return "the plan has no takeover for it" + ("" if refusal is None else f", and none is admitted: {refusal}")
 
 
 def failover_document(order: PacedOrder, outcome: PacedOutcome) -> dict[str, Any] | None:
@@ -152,6 +153,12 @@ def failover_document(order: PacedOrder, outcome: PacedOutcome) -> dict[str, Any
             {"task": order.system.tasks[one.task].name, "processor": processors[one.row.processor].name}
             for one in plan.standbys
         ],
+        "answers": [
+            {"devices": sorted(one.devices), "reason": one.reason, "moves": [move.task for move in one.takeover.moves]}
+            for one in plan.answers
+            if one.devices
+        ],
+        "refused": [{"devices": sorted(devices), "reason": reason} for devices, reason in plan.refused.items()],
         "notices": [
             {
                 "device": one.device,

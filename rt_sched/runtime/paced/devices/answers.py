@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from rt_sched.analysis.faults.takeover_detection import concept_of, decision_ns, heartbeat_timeout_ns
 from rt_sched.errors import DeploymentError
 from rt_sched.lowering import lower
 from rt_sched.model import FaultKind, Plan, PlanChange, System, Takeover
+from rt_sched.planner.failover.admission import AdmissionTest
 from rt_sched.runtime.signs_of_life import watching_device
 from rt_sched.trace.records import SampleTable
 from rt_sched.trace.setup import Setup, TaskRow
@@ -16,6 +18,8 @@ from rt_sched.trace.setup import Setup, TaskRow
 _DEVICE = f"{FaultKind.DEVICE.value}:"
 #: Owns a task nominally; standbys own one by their number, and nobody does when it stays lost or is dropped.
 NOMINAL, NOBODY = -1, -2
+#: How many devices a combination has that is put to the admission test.
+_ADMITTED = (1, 2)
 #: Any instant of a run does to find out what a takeover changes.
 _SOME_NS = 1
 
@@ -34,6 +38,7 @@ class Answer:
     """What changes once all of `devices` are lost, nothing where none is. Tasks by their index.
 
     `moves`: the standby, by its number, that goes on with a task. `at_once`: from the switch to an additional arrival.
+    `reason`: why it may come into force.
     """
 
     takeover: Takeover
@@ -42,6 +47,7 @@ class Answer:
     dropped: frozenset[int]
     redone: frozenset[int]
     at_once: Mapping[int, int]
+    reason: str = "it is in the table"
 
     def owner(self, task: int) -> int:
         """Who goes on with a task: the number of a standby, `NOMINAL`, or `NOBODY` where it is dropped."""
@@ -49,7 +55,7 @@ class Answer:
 
 
 #: All devices are there: every task is where it is nominally.
-ALL_THERE = Answer(Takeover(()), frozenset(), {}, frozenset(), frozenset(), {})
+ALL_THERE = Answer(Takeover(()), frozenset(), {}, frozenset(), frozenset(), {}, "nothing is lost any more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ class DeviceFailover:
     `device_of`: by task, where it is nominally, `deadline_ns`: from its arrival. `period_ns`: of beats; `timeout_ns`:
     without one a device is lost.
     `decision_ns`: from the notice to the switch, at least. `trust_ns`: a device that was lost is one of them again when
-    no beat was late for so long.
+    no beat was late for so long. `refused`: combinations that nothing answers, with the reasons.
     """
 
     devices: tuple[str, ...]
@@ -73,6 +79,7 @@ class DeviceFailover:
     timeout_ns: int
     decision_ns: int
     trust_ns: int
+    refused: Mapping[frozenset[str], str] = field(default_factory=dict)
 
     @property
     def kept(self) -> frozenset[int]:
@@ -82,6 +89,9 @@ class DeviceFailover:
 
 def device_failover(system: System, plan: Plan, samples: SampleTable, horizon_ns: int) -> DeviceFailover:
     """What is to happen when devices are lost, as `plan` says; other losses are not watched for in paced runs.
+
+    Where it has takeovers of devices, what they lack of single devices and pairs is put to the admission test here, so
+    that a decision is never more than a look at the answers.
 
     Raises DeploymentError, with all of it, for what paced runs do not carry out, and without an arbiter, whose device
     is the one that watches.
@@ -100,6 +110,7 @@ def device_failover(system: System, plan: Plan, samples: SampleTable, horizon_ns
         ).setup
         problems += [f"{what} when {', '.join(takeover.losses)} is lost" for what in _left_out(changed)]
         answers.append(_answer(system, plan, takeover, changed, standbys))
+    refused = {} if problems or not answers[1:] else _admit(system, plan, samples, horizon_ns, answers, standbys)
     if problems:
         raise DeploymentError(f"a paced run does not carry out: {'; '.join(problems)}. Replay it in lockstep")
     return DeviceFailover(
@@ -113,7 +124,38 @@ def device_failover(system: System, plan: Plan, samples: SampleTable, horizon_ns
         timeout_ns=heartbeat_timeout_ns(system),
         decision_ns=decision_ns(system),
         trust_ns=concept_of(system).return_after_ns,
+        refused=refused,
     )
+
+
+def _admit(
+    system: System,
+    plan: Plan,
+    samples: SampleTable,
+    horizon_ns: int,
+    answers: list[Answer],
+    standbys: list[Standby],
+) -> Mapping[frozenset[str], str]:
+    """Adds the answers to combinations that the plan lacks, and what they need; why there are none to the others."""
+    watched = [device.name for device in system.devices if device.name != watching_device(system)]
+    known = {answer.devices for answer in answers}
+    wanted = [frozenset(some) for size in _ADMITTED for some in combinations(watched, size)]
+    test, refused = AdmissionTest(system, plan), {}
+    for devices in wanted:
+        if devices in known:
+            continue
+        admission = test.admit([f"{_DEVICE}{device}" for device in sorted(devices)])
+        takeover, reason = admission.takeover, admission.reason
+        if takeover is not None:
+            change = PlanChange(_SOME_NS, takeover)
+            changed = lower(system, plan, samples, horizon_ns=horizon_ns, plan_changes=(change,)).setup
+            left_out = _left_out(changed)
+            if not left_out:
+                answers.append(replace(_answer(system, plan, takeover, changed, standbys), reason=reason))
+                continue
+            reason = f"a paced run does not carry out {'; '.join(left_out)}"
+        refused[devices] = reason
+    return refused
 
 
 def _left_out(changed: Setup) -> list[str]:
