@@ -12,7 +12,7 @@ from rt_sched.runtime.host.child import fork
 from rt_sched.runtime.paced.actuator import ActuatorOrder, ActuatorSide
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.jobs.codec import Encoded
-from rt_sched.runtime.stage_graph import Outputs
+from rt_sched.runtime.stage_graph import NoData, Outputs
 from rt_sched.units import NS_PER_MS
 from safety.actuator import ActuatorPolicy, ActuatorState
 
@@ -92,11 +92,14 @@ def test_it_follows_again_after_a_request_that_is_meant_for_it_and_after_no_othe
     for number in (*range(10), *range(40, 70)):  # silent from 200 to 800 ms
         clock.sleep_until(number * PERIOD_NS)
         publish(decision(number, "arbiter.decision", clock.now_ns()), number, 0, clock.now_ns)
+        nobody = {"release": Encoded(NoData("stage", "nobody asks"))}
+        ask(nobody, number, 0, clock.now_ns)
         if number in (50, 60):
             request = ReleaseRequest(clock.now_ns(), "somebody")
             source = "panel.release" if number == 60 else "door.release"
             request = protect(request, source=source, counter=number, stamp_ns=clock.now_ns())
             ask({"release": Encoded(Outputs({"release": request}))}, number, 0, clock.now_ns)
+            ask(nobody, number, 0, clock.now_ns)
     clock.sleep_until(1600 * MS)
     assert os.waitpid(process, 0)[1] == 0
     record = side.record()

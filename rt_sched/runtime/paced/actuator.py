@@ -113,13 +113,19 @@ class Inlet:
         return given, state
 
     def published_too(self, publish: Publish) -> Publish:
-        """In the worker of the task: `publish`, and the same message to the actuators' side at the same instant."""
+        """In the worker of the task: `publish`, and the same message to the actuators' side at the same instant.
+
+        A job that has none leaves what lies there: nothing was asked, and a request that nobody has read yet stays.
+        """
         writer = self._ports.writer(self._source)
 
         def to_both(
             parcels: Mapping[str, Encoded], number: int, capture_ns: int, finished_ns: Callable[[], int | None]
         ) -> None:
             parcel = parcels[self.port]
+            if parcel.kind is NoData:
+                publish(parcels, number, capture_ns, finished_ns)
+                return
             loan = writer.loan(parcel.size)
             parcel.write(loan.data)
             sent_ns: list[int | None] = []

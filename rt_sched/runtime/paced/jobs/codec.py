@@ -26,9 +26,13 @@ class _Pickler(pickle.Pickler):
 
 
 class Encoded:
-    """A message ready to be written: how large it is, and how it gets into a place of that size."""
+    """A message ready to be written: how large it is, and how it gets into a place of that size.
+
+    `kind`: its type.
+    """
 
     def __init__(self, value: Any) -> None:
+        self.kind = type(value)
         buffers: list[pickle.PickleBuffer] = []
         pickled = io.BytesIO()
         _Pickler(pickled, protocol=5, buffer_callback=buffers.append).dump(value)
