@@ -29,7 +29,7 @@ class ReleasePanel(StageBase):
     def __init__(self, *, at_ms: Sequence[float]) -> None:
         if isinstance(at_ms, str) or not isinstance(at_ms, Sequence):
             raise ValueError(f"at_ms: {at_ms!r} is not a list of times in ms, such as [700]")
-        times = [checked_number(f"at_ms[{place}]", at, low=0.0, high=_LONGEST_MS) for place, at in enumerate(at_ms)]
+        times = [checked_number(f"at_ms: {place}", at, low=0.0, high=_LONGEST_MS) for place, at in enumerate(at_ms)]
         if times != sorted(times):
             raise ValueError("at_ms: the times do not ascend")
         self._given_ns = [int(at * NS_PER_MS) for at in times]

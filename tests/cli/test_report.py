@@ -97,3 +97,9 @@ def test_evidence_of_a_replay(cli, short_run, tmp_path):
     assert run["schedule_sha256"] == short_run.hashes[0]
     assert sum(task["jobs_above_bound"] for task in run["tasks"]) == 0 < sum(t["jobs_compared"] for t in run["tasks"])
     assert (tmp_path / "quad.html").stat().st_size < 5_000_000
+
+
+def test_documents_on_faults_are_taken_or_refused_by_name(cli, system, tmp_path):
+    (tmp_path / "faults.json").write_text("{}")
+    ended = cli("report", "--system", system, "-o", "two.html", "--no-margins", "--faults", "faults.json", code=2)
+    assert "faults.json: is no document on faults" in ended.err
