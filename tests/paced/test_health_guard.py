@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -32,6 +33,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.clock, self.notes = PacedClock(), HealthNotes(ORDER)
+        self.pids: set[int] = set()
         self.guard = HealthGuard(self._live, self.notes, self.clock, ORDER.age_limit_ns)
         self.guard.do(time.monotonic_ns())
         self.until(lambda: bool(self.notes.life["ready"]))
@@ -58,20 +60,24 @@ class Watched:
         while not there():
             assert time.monotonic() < end
             self.guard.do(time.monotonic_ns())
+            if self.pid > 0:
+                self.pids.add(self.pid)
             time.sleep(0.005)
+
+    def end(self) -> None:
+        self.clock.end()
+        self.guard.do(time.monotonic_ns())
+        for pid in self.pids:
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:
     one = Watched()
     yield one
-    one.clock.end()
-    one.guard.do(time.monotonic_ns())
-    for _ in range(5):
-        try:
-            os.wait()
-        except ChildProcessError:
-            return
+    one.end()
 
 
 def test_a_process_that_ends_is_replaced_and_counts_go_on(watched: Watched) -> None:

@@ -12,18 +12,19 @@ from functools import partial
 import numpy as np
 
 from rt_sched.errors import DeploymentError, RtSchedError
+from rt_sched.ports import Writer
 from rt_sched.runtime.host.affinity import allowed_cores, pin
-from rt_sched.runtime.host.child import fork, name_process
+from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset
 from rt_sched.runtime.host.cpuset_groups import processes
 from rt_sched.runtime.host.huge_pages import collapse_memory
 from rt_sched.runtime.host.observed import observe
-from rt_sched.runtime.host.processes import is_stopped
-from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
+from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.supply import deadline_share
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.actuator import ActuatorSide
+from rt_sched.runtime.paced.children import Children
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.deployment import free_core, host_cores
 from rt_sched.runtime.paced.devices.guard import DeviceGuard
@@ -33,8 +34,9 @@ from rt_sched.runtime.paced.faults.alerts import Alerts
 from rt_sched.runtime.paced.faults.injector import Injector
 from rt_sched.runtime.paced.faults.oversight import Oversight, Watched
 from rt_sched.runtime.paced.faults.strike import Striker
-from rt_sched.runtime.paced.feed.feeder import Playback, publish_on_time
+from rt_sched.runtime.paced.feed.feeder import Playback
 from rt_sched.runtime.paced.feed.publisher import publisher_of
+from rt_sched.runtime.paced.feed.publishing import publish, scheduling_of
 from rt_sched.runtime.paced.health.side import HealthSide, seat_of
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.links.links import Links
@@ -43,7 +45,6 @@ from rt_sched.runtime.paced.posts import Posts
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.roster import State
 from rt_sched.runtime.paced.seats.reservations import as_scheduling, check_room, task_reservations
-from rt_sched.runtime.paced.seats.tier import FEEDER_PRIORITY
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.paced.standing import Standing, standings
 from rt_sched.runtime.paced.supervisor import Charge, Duty, Supervisor
@@ -75,6 +76,7 @@ class PacedRun:
         self._cores = host_cores(order.system, order.plan)
         self._cpusets: dict[int, ExclusiveCpuset] = {}  # one for each core: SCHED_DEADLINE has no pinning inside
         self._publisher = publisher_of(order.system, order.plan, order.rehearsal.bytes_of)
+        self._publisher_scheduling = scheduling_of(self._publisher, order.tier, order.rate)
         self.clock = PacedClock(order.rate)
         self._reservations = self._reserved()
         self._health = None if order.health is None else HealthSide(order.health, self.clock)
@@ -93,6 +95,7 @@ class PacedRun:
         self._links = Links(order, self._posts, self.clock, lambda place: self._go_to(self._cores[place]))
         self._alerts = Alerts(len(order.setup.tasks))
         self._actuator = self._make_actuator()
+        self._children = Children()
         self._supervisors: dict[str, Supervisor] = {}
         watched = () if self._guard is None else self._guard.watched
         self._restarts = Restarts(watched, order.restarts)
@@ -108,13 +111,13 @@ class PacedRun:
                     self._cpusets[core] = stack.enter_context(ExclusiveCpuset({core}, patience_ns=_LEAD_NS))
             if self._guard is not None:  # no beat may be missed for the time that a fork takes
                 collapse_memory()
-            pids = stack.enter_context(self._forked())
-            self._wait_for(State.READY, pids)
+            stack.enter_context(self._forked())
+            self._wait_for(State.READY)
             self.clock.prepare()
-            self._wait_for(State.SEATED, pids)
+            self._wait_for(State.SEATED)
             self.clock.begin(time.monotonic_ns() + self._lead_ns())
-            workers = self._let_run(pids, progress)
-            self._end(pids)
+            workers = self._let_run(progress)
+            self._end()
         return PacedOutcome(
             [journal.read() for journal in self._posts.journals],
             self._posts.spools,
@@ -156,9 +159,9 @@ class PacedRun:
         return standings([task.name for task in self._order.system.tasks], self._posts.journals, now_ns)
 
     @contextmanager
-    def _forked(self) -> Iterator[dict[int, str]]:
-        """Supervisors and feeders, by process; whatever happens, none of them is left."""
-        pids: dict[int, str] = {}
+    def _forked(self) -> Iterator[None]:
+        """Supervisors, feeders and the others; whatever happens, none of them is left."""
+        start = self._children.start
         real_time = self._order.tier is not Tier.USER
         try:
             devices = () if self._guard is None else self._guard.heartbeats.devices
@@ -176,24 +179,22 @@ class PacedRun:
                     duties=self._duties(device),
                     join=None if self._guard is None else partial(self._guard.heartbeats.join, device),
                 )
-                pids[fork(supervisor.run)] = _supervisor(device)
-            pids[fork(self._decode)] = "the process that decodes"
-            pids[fork(self._publish)] = "the process that publishes samples"
+                start(_supervisor(device), supervisor.run)
+            start("the process that decodes", self._decode)
+            start("the process that publishes samples", self._publish)
             for carrier in self._links.carriers:
-                pids[fork(partial(carrier.run, real_time=real_time))] = f"the process of the link {carrier.name}"
+                start(f"the process of the link {carrier.name}", partial(carrier.run, real_time=real_time))
             if self._actuator is not None:
-                pids[fork(partial(self._actuator.run, free_core(self._cores), real_time=real_time))] = (
-                    "the process of the actuators' side"
-                )
+                run = partial(self._actuator.run, free_core(self._cores), real_time=real_time)
+                start("the process of the actuators' side", run)
             if self._injector is not None:
-                pids[fork(partial(self._injector.run, real_time=real_time))] = "the process that injects faults"
+                start("the process that injects faults", partial(self._injector.run, real_time=real_time))
             if self._striker is not None:
-                pids[fork(self._striker.run)] = "the process that strikes"
-            yield pids
+                start("the process that strikes", self._striker.run)
+            yield
         finally:
             self.clock.end()
-            for pid in pids:
-                _kill(pid)
+            self._children.kill()
             self._wait_for_empty_cpusets()
 
     def _duties(self, device: str) -> Sequence[Duty]:
@@ -204,6 +205,14 @@ class PacedRun:
             seat = seat_of(watch.order, self._order.tier, free_core(self._cores), self._cores[watch.order.processor])
             duties.append(watch.guard(self._posts.port, seat))
         return [*duties, *self._links.duties(device)]
+
+    def _publish(self) -> None:
+        def writers() -> list[Writer | None]:
+            port, read = self._posts.port, self._posts.sensors_read
+            return [port.writer(one.name) if one.name in read else None for one in self._order.system.sensors]
+
+        core = self._cores[self._publisher.processor]
+        publish(self._playback, writers, self._publisher_scheduling, lambda: self._go_to(core))
 
     def _wait_for_empty_cpusets(self) -> None:
         """Workers die with their supervisors, but not at once."""
@@ -228,33 +237,10 @@ class PacedRun:
 
     def _lead_ns(self) -> int:
         """The begin wakes everybody: what that takes of a reservation is given back within its period."""
-        wanted = (*self._reservations.values(), self._publisher_scheduling())
-        return max(_LEAD_NS, *(one.period_ns for one in wanted))
+        given = [*self._reservations.values(), self._publisher_scheduling]
+        return max(_LEAD_NS, *(one.period_ns for one in given if one is not None))
 
-    def _publisher_scheduling(self) -> Scheduling:
-        if self._order.tier is Tier.DEADLINE:
-            return as_scheduling(self._publisher.reservation, self._order.rate)
-        return Scheduling.fifo(FEEDER_PRIORITY)
-
-    def _publish(self) -> None:
-        name_process("rt-publish")
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        writers = [
-            self._posts.port.writer(sensor.name) if sensor.name in self._posts.sensors_read else None
-            for sensor in self._order.system.sensors
-        ]
-        for line in self._playback.lines:
-            if line is not None:
-                line.open()
-        if self._order.tier is not Tier.USER:  # before the begin: on a busy host it would take too long after it
-            self._go_to(self._cores[self._publisher.processor])
-            set_scheduling(self._publisher_scheduling())
-        if not self.clock.wait_until_begun():
-            return
-        name_process("rt-publishing")
-        publish_on_time(self._playback, writers)
-
-    def _wait_for(self, wanted: State, pids: dict[int, str]) -> None:
+    def _wait_for(self, wanted: State) -> None:
         """Waits until every worker is that far, and enough of the recording lies decoded."""
         until = time.monotonic() + _START_LIMIT_S
         states = self._roster.places["state"]
@@ -267,7 +253,7 @@ class PacedRun:
             and (self._health is None or self._health.ready)
             and self._links.ready
         ):
-            self._raise_failures(pids)
+            self._raise_failures()
             if time.monotonic() > until:
                 tasks = [
                     *self._order.system.tasks,
@@ -282,11 +268,11 @@ class PacedRun:
     def _actuator_is_ready(self) -> bool:
         return self._actuator is None or self._actuator.ready
 
-    def _let_run(self, pids: dict[int, str], progress: Callable[[int], None]) -> tuple[PacedWorker, ...]:
+    def _let_run(self, progress: Callable[[int], None]) -> tuple[PacedWorker, ...]:
         workers: tuple[PacedWorker, ...] = ()
         while (now_ns := self.clock.now_ns()) < self._order.horizon_ns:
-            self._raise_failures(pids)
-            self._start_anew(pids, now_ns)
+            self._raise_failures()
+            self._start_anew(now_ns)
             if not workers and now_ns >= min(_OBSERVED_AT_NS, self._order.horizon_ns // 2):
                 workers = self._observed()
             progress(max(now_ns, 0))
@@ -304,25 +290,21 @@ class PacedRun:
             found.append(PacedWorker(task.name, self._posts.seats[index], self._posts.core_of(index), pid, seen))
         return tuple(found)
 
-    def _raise_failures(self, pids: dict[int, str]) -> None:
+    def _raise_failures(self) -> None:
         """Raises what a worker could not do, and where a process that has to last has ended."""
         places = self._roster.places
         for index, task in enumerate(self._order.system.tasks):
             if places["state"][index] == State.FAILED:
                 text = f"task {task.name}: {self._roster.reason(index)}"
                 raise StageDefect(text) if places["is_defect"][index] else DeploymentError(text)
-        for pid in list(pids):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                name = pids.pop(pid)
-                if status and name not in self._may_end():
-                    raise DeploymentError(f"{name} ended early: {_how(status)}")
+        self._children.check(self._may_end())
 
-    def _start_anew(self, pids: dict[int, str], now_ns: int) -> None:
+    def _start_anew(self, now_ns: int) -> None:
         """Starts devices that have ended, where that is ordered: first their supervisors, which do the rest."""
         for device in () if self._guard is None else self._guard.watched:
-            if _supervisor(device) not in pids.values() and self._restarts.take(device, now_ns):
-                pids[fork(self._supervisors[device].run)] = _supervisor(device)
+            name = _supervisor(device)
+            if not self._children.has(name) and self._restarts.take(device, now_ns):
+                self._children.start(name, self._supervisors[device].run)
 
     def _may_end(self) -> set[str]:
         """The supervisors whose end is taken care of: of devices that are watched, once the run has begun."""
@@ -330,19 +312,10 @@ class PacedRun:
             return set()
         return {_supervisor(device) for device in self._guard.watched}
 
-    def _end(self, pids: dict[int, str]) -> None:
+    def _end(self) -> None:
         self.clock.end()
         self._posts.ring_all()
-        until = time.monotonic() + _END_LIMIT_S
-        for pid in list(pids):
-            if is_stopped(pid):  # a device that was lost so, and stayed lost
-                os.kill(pid, signal.SIGKILL)
-            while time.monotonic() < until:
-                ended, _ = os.waitpid(pid, os.WNOHANG)
-                if ended:
-                    del pids[pid]
-                    break
-                time.sleep(0.01)
+        self._children.wait(_END_LIMIT_S)
 
     def _oversight(self, charges: Sequence[Charge]) -> Oversight:
         watched = {
@@ -390,16 +363,3 @@ class PacedRun:
 
 def _supervisor(device: str) -> str:
     return f"the supervisor of {device}"
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    except (ProcessLookupError, ChildProcessError):
-        return
-
-
-def _how(status: int) -> str:
-    code = os.waitstatus_to_exitcode(status)
-    return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
