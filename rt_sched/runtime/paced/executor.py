@@ -238,7 +238,7 @@ class PacedRun:
     def _lead_ns(self) -> int:
         """The begin wakes everybody: what that takes of a reservation is given back within its period."""
         given = [*self._reservations.values(), self._publisher_scheduling]
-        return max(_LEAD_NS, *(one.period_ns for one in given if one is not None))
+        return max([_LEAD_NS, *(one.period_ns for one in given if one is not None)])
 
     def _wait_for(self, wanted: State) -> None:
         """Waits until every worker is that far, and enough of the recording lies decoded."""
