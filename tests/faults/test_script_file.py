@@ -1,16 +1,19 @@
 """Fault scripts: everything wrong is told at once with line and column; what is right is read as it is written."""
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from rt_sched.config import load_system_text
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.config import load_system, load_system_text
 from rt_sched.errors import ConfigError
 from rt_sched.faults.kinds import BY_NAME, KINDS
 from rt_sched.faults.script import Damage, Event, Trigger
 from rt_sched.faults.script_file import load_script
 from rt_sched.faults.timing import strikes_of
+from rt_sched.units import NS_PER_S
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = """
@@ -136,8 +139,11 @@ def test_every_key_of_a_kind_is_one_of_the_table(system):
 def test_the_examples_are_right(file):
     from fault_cases import drive
 
-    script = load_script(file, drive().system)
-    strikes = strikes_of(script, str(file), drive().horizon_ns, drive().sample_ns, drive().job_ns)
+    (named,) = re.findall(r"^system: (\w+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    system = load_system(ROOT / "examples" / f"{named}.yaml", stages=ImportedStages())
+    script = load_script(file, system)
+    horizon_ns = drive().horizon_ns if system.name == drive().system.name else 4 * NS_PER_S  # the whole recording
+    strikes = strikes_of(script, str(file), horizon_ns, drive().sample_ns, drive().job_ns)
     assert len(strikes) == len(script.faults)
 
 
