@@ -91,7 +91,6 @@ def write_plan(folder: Path) -> Path:
 
 def one_strike(plan: Path, folder: Path, instant_ns: int, *, stops: bool) -> Strike:
     """One run in a child of this process, and what was found of it."""
-    before = _processes()
     shared = _shared()
     request = PacedRequest(
         log=str(LOG),
@@ -104,10 +103,10 @@ def one_strike(plan: Path, folder: Path, instant_ns: int, *, stops: bool) -> Str
         stops=stops,
         inside=True,
     )
-    code = _in_fork(lambda: run_paced(request, Quiet()))
+    session, code = _in_session(lambda: run_paced(request, Quiet()))
     if code:
         raise SystemExit(f"the run at {instant_ns} ns ended with exit code {code}")
-    problems = [f"process {name} is left" for name in _left(before)] + [
+    problems = [f"process {name} is left" for name in _left(session)] + [
         f"{name} is left" for name in _shared() - shared
     ]
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
@@ -230,11 +229,13 @@ def document_of(found: Sequence[Strike], seed: int) -> Row:
     }
 
 
-def _in_fork(work: Callable[[], object]) -> int:
+def _in_session(work: Callable[[], object]) -> tuple[int, int]:
+    """Does it in a session of its own: returns which, and the exit code."""
     sys.stdout.flush()
     pid = os.fork()
     if pid == 0:
         code = 1
+        os.setsid()
         try:
             with redirect_stdout(sys.stderr):
                 work()
@@ -242,12 +243,12 @@ def _in_fork(work: Callable[[], object]) -> int:
         finally:
             sys.stderr.flush()
             os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _processes() -> set[str]:
-    """Processes of this session, by number and name."""
-    found, session = set(), os.getsid(0)
+def _processes(session: int) -> set[str]:
+    """Processes of a session, by number and name."""
+    found = set()
     for entry in Path("/proc").iterdir():
         try:
             name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
@@ -259,9 +260,9 @@ def _processes() -> set[str]:
     return found
 
 
-def _left(before: set[str]) -> set[str]:
+def _left(session: int) -> set[str]:
     until = time.monotonic() + _LEFT_S
-    while (left := _processes() - before) and time.monotonic() < until:
+    while (left := _processes(session)) and time.monotonic() < until:
         time.sleep(0.05)
     return left
 

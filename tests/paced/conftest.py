@@ -14,6 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.config import load_system
+from rt_sched.config.plan_text import plan_text
+from rt_sched.planner import make_plan
+from rt_sched.planner.failover.plan import failover_plan
 from rt_sched.runtime.host.tiers import TierReport, available_tiers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +28,7 @@ sys.path.insert(0, str(ROOT / "tests" / "cli"))
 from paced_kills import write_small_system  # noqa: E402
 
 SYSTEM = ROOT / "examples" / "host_two_cores.yaml"
+FAILOVER = ROOT / "examples" / "host_failover.yaml"
 LOG = ROOT / "replay_data" / "hazard.mcap"
 _LIMIT_S = 150
 _SHARED = Path("/dev", "shm")
@@ -82,6 +88,10 @@ class Running:
         """The process of this name; of a task, the one that serves it now."""
         return next(pid for pid, found in self.members().items() if found == name)
 
+    def first_supervisor(self) -> int:
+        """That of the device that the file names first."""
+        return min(pid for pid, name in self.members().items() if name == "rt-supervisor")
+
     def wait_until_begun(self) -> None:
         """Until run time has begun, when the process that publishes samples takes its second name."""
         end = time.monotonic() + _LIMIT_S
@@ -125,3 +135,15 @@ def _nothing_left_in_shared_memory() -> Any:
     yield
     left = {entry.name for entry in _SHARED.iterdir() if entry.name.startswith("rt-sched")} - before
     assert not left
+
+
+def write_failover(folder: Path, heartbeat: str) -> tuple[Path, Path]:
+    """examples/host_failover.yaml with another watch, and a plan for it that answers the loss of ecu-a."""
+    text, declared = FAILOVER.read_text(encoding="utf-8"), "{period: 5ms, misses: 3, margin: 2ms}"
+    assert declared in text
+    file, plan = folder / "host_failover.yaml", folder / "plan.yaml"
+    file.write_text(text.replace(declared, heartbeat), encoding="utf-8")
+    system = load_system(file, stages=ImportedStages())
+    found = failover_plan(system, make_plan(system, None), [("device:ecu-a",)])
+    plan.write_text(plan_text(system, found.plan), encoding="utf-8")
+    return file, plan

@@ -17,7 +17,6 @@ from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.paced.device_losses import device_faults, losses_of
 from rt_sched.app.paced.tiers import check_tier_of_failover
 from rt_sched.config import load_system
-from rt_sched.config.plan_text import plan_text
 from rt_sched.errors import ConfigError, DeploymentError
 from rt_sched.model import Fault, FaultKind, System
 from rt_sched.planner import make_plan
@@ -29,16 +28,15 @@ from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.faults.strike import Struck
 from rt_sched.trace.records import JobStatus, SampleTable
 
-from .conftest import ROOT, Ended, Running
+from .conftest import FAILOVER, ROOT, Ended, Running, write_failover
 
 sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 
 from paced_failover import fused_twice
 
-EXAMPLE = ROOT / "examples" / "host_failover.yaml"
 MOVED = ("pre_front_wide", "infer_front_wide", "post_front_wide")
 #: Longer than in the example: a machine that runs other tests may stand still for so long.
-_PATIENT = ("{period: 5ms, misses: 3, margin: 2ms}", "{period: 10ms, misses: 10, margin: 20ms}")
+_PATIENT = "{period: 10ms, misses: 10, margin: 20ms}"
 _TIMEOUT_NS = 120_000_000
 _OPTIONS = ("--tier", "fifo", "--duration", "2.4s")
 
@@ -46,16 +44,7 @@ _OPTIONS = ("--tier", "fifo", "--duration", "2.4s")
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The example with a patient watch, and a plan for it."""
-    folder = tmp_path_factory.mktemp("failover")
-    text = EXAMPLE.read_text(encoding="utf-8")
-    assert _PATIENT[0] in text
-    file = folder / "host_failover.yaml"
-    file.write_text(text.replace(*_PATIENT), encoding="utf-8")
-    system = load_system(file, stages=ImportedStages())
-    found = failover_plan(system, make_plan(system, None), [("device:ecu-a",)])
-    plan = folder / "plan.yaml"
-    plan.write_text(plan_text(system, found.plan), encoding="utf-8")
-    return file, plan
+    return write_failover(tmp_path_factory.mktemp("failover"), _PATIENT)
 
 
 @pytest.fixture(scope="module", params=["fault", "supervisor", "stop"])
@@ -76,7 +65,7 @@ def ended(
     running = Running(folder, *words, system=system)
     running.wait_until_begun()
     time.sleep(1.0)
-    supervisor = min(pid for pid, name in running.members().items() if name == "rt-supervisor")
+    supervisor = running.first_supervisor()
     if request.param == "stop":
         os.killpg(supervisor, signal.SIGSTOP)
     else:
@@ -126,7 +115,7 @@ def test_the_arbiter_decides_in_every_cycle_and_no_frame_is_fused_twice(ended: E
 
 @pytest.fixture(scope="module")
 def example() -> System:
-    return load_system(EXAMPLE, stages=ImportedStages())
+    return load_system(FAILOVER, stages=ImportedStages())
 
 
 def test_every_loss_that_a_paced_run_cannot_inject_is_named(example: System) -> None:

@@ -12,27 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rt_sched.app.inputs.stages import ImportedStages
-from rt_sched.config import load_system
-from rt_sched.config.plan_text import plan_text
-from rt_sched.planner import make_plan
-from rt_sched.planner.failover.plan import failover_plan
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import EventKind, JobStatus
 
-from .conftest import ROOT, Ended, Running
+from .conftest import ROOT, Ended, Running, write_failover
 
 sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 
 from paced_failover import fused_twice
 
-EXAMPLE = ROOT / "examples" / "host_failover.yaml"
 MOVED = ("pre_front_wide", "infer_front_wide", "post_front_wide")
 #: As patient as a machine needs that runs other tests; and what was lost is trusted soon.
-_PATIENT = (
-    "{period: 5ms, misses: 3, margin: 2ms}",
-    "{period: 10ms, misses: 10, margin: 20ms}\n  return_after: 250ms",
-)
+_PATIENT = "{period: 10ms, misses: 10, margin: 20ms}\n  return_after: 250ms"
 _TRUST_NS = 250_000_000
 #: At less than half the speed processes have more than twice the time to start.
 _OPTIONS = ("--tier", "fifo", "--duration", "3.9s", "--rate", "0.4")
@@ -41,16 +32,7 @@ _OPTIONS = ("--tier", "fifo", "--duration", "3.9s", "--rate", "0.4")
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The example with a patient watch, and a plan for it."""
-    folder = tmp_path_factory.mktemp("returns")
-    text = EXAMPLE.read_text(encoding="utf-8")
-    assert _PATIENT[0] in text
-    file = folder / "host_failover.yaml"
-    file.write_text(text.replace(*_PATIENT), encoding="utf-8")
-    system = load_system(file, stages=ImportedStages())
-    plan = folder / "plan.yaml"
-    found = failover_plan(system, make_plan(system, None), [("device:ecu-a",)])
-    plan.write_text(plan_text(system, found.plan), encoding="utf-8")
-    return file, plan
+    return write_failover(tmp_path_factory.mktemp("returns"), _PATIENT)
 
 
 @pytest.fixture(scope="module", params=["killed", "stopped"])
@@ -71,7 +53,7 @@ def ended(
     running = Running(folder, *words, system=system)
     running.wait_until_begun()
     time.sleep(1.0)
-    supervisor = min(pid for pid, name in running.members().items() if name == "rt-supervisor")
+    supervisor = running.first_supervisor()
     os.killpg(supervisor, signal.SIGSTOP)
     until = time.monotonic() + 5
     while _workers(running, supervisor) and time.monotonic() < until:
