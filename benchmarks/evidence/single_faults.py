@@ -1,13 +1,14 @@
 """Every single fault that lockstep carries out, at many instants of the cycle: who notices it, and how soon.
 
     python benchmarks/evidence/single_faults.py SYSTEM [--log LOG] [--plan PLAN.yaml] [--instants N] [--kind KIND]
-        [--workers N] [--json FILE]
+        [--target TARGET] [--workers N] [--json FILE]
 
 Every kind strikes every target, at instants all over one largest period of the sensors, from 400 ms on;
 overruns come with the next job then, and need more than its deadline. Messages are the recorded ones, the schedule is
 modelled, no stage runs. When the arbiter or its device ends, the actuators' side goes to MINIMAL_RISK, which is held
 against its own bound. `rt-sched report --faults FILE` reads the result; recoveries by takeovers are measured by
-`benchmarks/failover.py`. Exit 1 where a fault was late, silent or not known, or MINIMAL_RISK came late.
+`benchmarks/failover.py`. FILE.part holds what is done so far, and the next call of the same commit goes on from there.
+Exit 1 where a fault was late, silent or not known, or MINIMAL_RISK came late.
 """
 
 from __future__ import annotations
@@ -151,10 +152,37 @@ def _struck(job: tuple[Asked, str, str]) -> list[Row]:
     return struck_rows(*job)
 
 
-def result(asked: Asked, kinds: list[str], workers: int) -> Row:
-    """The document; told on the way, a line for each kind and target."""
+class Part:
+    """What is done so far, in a file: its head in the first line, then the rows of one kind and target in each."""
+
+    def __init__(self, file: Path | None, head: Row) -> None:
+        """A file with another head is begun anew; None: nothing is kept."""
+        self._file = file
+        self.done: dict[tuple[str, str], list[Row]] = {}
+        if file is None:
+            return
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        if lines and json.loads(lines[0]) == head:
+            self.done = {(rows[0]["kind"], rows[0]["target"]): rows for rows in map(json.loads, lines[1:])}
+        else:
+            file.write_text(json.dumps(head) + "\n", encoding="utf-8")
+
+    def add(self, rows: list[Row]) -> None:
+        """Those of one kind and target."""
+        if self._file is not None:
+            with self._file.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(rows) + "\n")
+
+    def remove(self) -> None:
+        """All is done."""
+        if self._file is not None:
+            self._file.unlink()
+
+
+def result(asked: Asked, kinds: list[str], targets_asked: list[str], workers: int, file: Path | None = None) -> Row:
+    """The document; told on the way, a line for each kind and target. `file`: keeps what is done so far."""
     with opened(asked.request) as drive:
-        jobs = [(asked, kind, target) for kind, target in asked_faults(drive, kinds)]
+        asked_for = [one for one in asked_faults(drive, kinds) if not targets_asked or one[1] in targets_asked]
         policy, commanding = actuator_policy(drive.system), _commanding(drive.system)
         bound_ns = None if policy is None else policy.bound_ns
         head = {
@@ -162,18 +190,25 @@ def result(asked: Asked, kinds: list[str], workers: int) -> Row:
             "run": describe_run(ROOT),
             "system": drive.system.name,
             "system_sha256": drive.system_sha256,
-            "recording": drive.recording.path,
+            "recording": _named(Path(drive.recording.path)),
             "clock": "lockstep",
             "instants": asked.instants,
             "minimal_risk_bound_ns": bound_ns,
             "not_struck": not_struck(drive),
         }
+    part = Part(file, {**head, "run": head["run"]["commit"]})
+    jobs = [(asked, *one) for one in asked_for if one not in part.done]
     rows, targets = [], []
     with get_context("spawn").Pool(workers) as pool:
-        for (_, kind, target), found in zip(jobs, pool.imap(_struck, jobs), strict=True):
+        struck = pool.imap(_struck, jobs)
+        for kind, target in asked_for:
+            found = part.done.get((kind, target))
+            if found is None:
+                part.add(found := next(struck))
             rows += found
             targets.append({"target": target, "kind": kind, **counted(found)})
             print(_line(targets[-1]), flush=True)
+    part.remove()
     return {
         **head,
         "status": status_of({row["verdict"] for row in rows}),
@@ -181,6 +216,11 @@ def result(asked: Asked, kinds: list[str], workers: int) -> Row:
         "kinds": by_kind(rows),
         "targets": targets,
     }
+
+
+def _named(path: Path) -> str:
+    """Relative to the project where it is in it, so that a result does not tell where that is; else its name."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
 
 
 def _line(row: Row) -> str:
@@ -211,10 +251,13 @@ def main() -> int:
     parser.add_argument("--plan", type=Path)
     parser.add_argument("--instants", type=int, default=1000)
     parser.add_argument("--kind", action="append", default=[])
+    parser.add_argument("--target", action="append", default=[])
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    document = result(Asked(given.system, given.log, given.plan, given.instants), given.kind, given.workers)
+    asked = Asked(given.system, given.log, given.plan, given.instants)
+    part = given.json and given.json.with_name(f"{given.json.name}.part")
+    document = result(asked, given.kind, given.target, given.workers, part)
     for one in document["minimal_risk_late"]:
         print(f"MINIMAL_RISK later than its bound: {one}")
     if given.json:

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 
-from single_faults import Asked, asked_faults, not_struck, struck_rows, too_late  # noqa: E402
+from single_faults import Asked, Part, asked_faults, not_struck, result, struck_rows, too_late  # noqa: E402
 
 from rt_sched.app.faults.job import opened  # noqa: E402
 from rt_sched.units import NS_PER_MS  # noqa: E402
@@ -40,3 +40,22 @@ def test_every_kind_that_lockstep_carries_out_and_every_target_is_asked_for() ->
     assert len(found) == len(set(found))
     assert {target for _, target in found} | set(missing) == names
     assert list(asked_faults(drive, ["arbiter.kill"])) == [("arbiter.kill", "arbiter")]
+
+
+def test_what_is_done_is_not_struck_again_and_what_is_of_something_else_is_not_taken(tmp_path: Path) -> None:
+    asked = Asked("quad_orin", "hazard_short", None, 2)
+    file = tmp_path / "faults.json.part"
+    whole = result(asked, ["imu.loss", "arbiter.kill"], ["imu", "arbiter"], 1)
+    assert [one["target"] for one in whole["targets"]] == ["imu", "arbiter"]
+    assert whole["recording"] == "replay_data/hazard_short.mcap"
+
+    head = {key: whole[key] for key in list(whole)[: list(whole).index("not_struck") + 1]}
+    part = Part(file, {**head, "run": head["run"]["commit"]})
+    done = [{**row, "verdict": "late"} for row in struck_rows(asked, "imu.loss", "imu")]
+    part.add(done)
+    again = result(asked, ["imu.loss", "arbiter.kill"], [], 1, file)
+    assert [one["late"] for one in again["targets"]] == [2, 0]
+    assert not file.exists()
+
+    Part(file, {**head, "instants": 3}).add(done)
+    assert result(asked, ["imu.loss"], [], 1, file)["status"] == "ok"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rt_sched.faults.spread import by_kind, spread
+from rt_sched.faults.spread import by_kind, histogram, spread
 
 
 def fault(
@@ -40,3 +40,11 @@ def test_kinds_stand_in_their_order_with_times_of_those_that_promise_one() -> No
     assert (overrun["worst_case_max_ns"], overrun["detected_after_max_ns"]) == (60, 70)
     assert overrun["reacted_ns"]["min_ns"] == 40
     assert overrun["recovered_ns"] == {"min_ns": 90, "p50_ns": 90, "p99_ns": 90, "max_ns": 90}
+
+
+def test_a_histogram_reaches_just_beyond_what_is_declared() -> None:
+    found = histogram([0, 1799, 1800, 1801, 5000], 1800)
+    assert found == {"bin_ns": 101, "counts": [1, *[0] * 16, 3, 0, 1]}
+    (kind,) = by_kind([fault("overrun", "detected", 30, 50), fault("overrun", "late", 70, 60)])
+    assert kind["detected_histogram"] == histogram([30, 70], 60)
+    assert by_kind([fault("overrun", "silent", None, None)])[0]["detected_histogram"] is None
