@@ -17,7 +17,7 @@ from rt_sched.ports import RecordedMessage
 from rt_sched.units import NS_PER_MS, NS_PER_S, ceil_int, floor_int
 from safety.monitors.delivery import Delivery, Monitor, Pace
 from safety.monitors.payload import Payload
-from safety.monitors.pictures import Greys, Pictures
+from safety.monitors.pictures import LookAt, Looks, Pictures, look_at
 from safety.monitors.rate import Rate
 from safety.monitors.repeats import Frozen
 from safety.monitors.sectors import Sectors
@@ -74,8 +74,8 @@ def pace_of(system: System, sensor: Sensor) -> Pace:
     return Pace(sensor_gap_ns(sensor), sensor.latency_ns, sensor.jitter_ns, silence_timeout_ns(system, sensor))
 
 
-def monitors_of(system: System, sensor: Sensor) -> list[Monitor]:
-    """All monitors of one sensor but the timer for its silence."""
+def monitors_of(system: System, sensor: Sensor, look: LookAt = look_at) -> list[Monitor]:
+    """All monitors of one sensor but the timer for its silence. `look`: how a picture is looked at."""
     pace = pace_of(system, sensor)
     found: list[Monitor] = [
         StampOrder(pace),
@@ -84,8 +84,8 @@ def monitors_of(system: System, sensor: Sensor) -> list[Monitor]:
         Payload(pace),
     ]
     if sensor.kind is SensorKind.CAMERA:
-        greys = Greys()
-        return [*found, Frozen(pace), *(Pictures(name, pace, greys) for name in ("black", "saturated", "blurred"))]
+        looks = Looks(look)
+        return [*found, Frozen(pace), *(Pictures(name, pace, looks) for name in ("black", "saturated", "blurred"))]
     if sensor.kind is SensorKind.LIDAR:
         return [*found, Frozen(pace), Sectors(pace)]
     repeats = max(ceil_int(IMU_STUCK_NS * sensor.rate_hz / NS_PER_S), 5) + 1
@@ -97,12 +97,16 @@ def monitors_of(system: System, sensor: Sensor) -> list[Monitor]:
 
 
 def sensor_findings(
-    system: System, recording: Deliveries, topics_of: Mapping[str, str], sensors: Collection[str]
+    system: System,
+    recording: Deliveries,
+    topics_of: Mapping[str, str],
+    sensors: Collection[str],
+    look: LookAt = look_at,
 ) -> Iterator[Finding]:
     """What the monitors of `sensors` find in the recording, in order of arrival; each finding once, when it begins."""
     watched = {topics_of[one.name]: one.name for one in system.sensors if one.name in sensors and one.name in topics_of}
     telling = {
-        topics_of[one.name]: [Telling(monitor) for monitor in monitors_of(system, one)]
+        topics_of[one.name]: [Telling(monitor) for monitor in monitors_of(system, one, look)]
         for one in system.sensors
         if topics_of.get(one.name) in watched
     }

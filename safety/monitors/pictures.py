@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,32 +26,54 @@ USUAL_OVER, USUAL_LEAST = 30, 5
 CONFIRMED = 2
 
 
-class Greys:
-    """The pixels of the picture that was asked for last, so that monitors which share this decode it once."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What can be seen in a picture: shares of its pixels in percent, and the energy of its edges.
 
-    def __init__(self) -> None:
+    The energy is the variance of the Laplacian (Pech-Pacheco and others 2000).
+    """
+
+    black: int
+    saturated: int
+    energy: float
+
+
+LookAt = Callable[[EncodedImage], Look | None]
+
+
+def look_at(image: EncodedImage) -> Look | None:
+    """None where the picture cannot be decoded, which is for the monitor of payloads."""
+    import cv2
+
+    try:
+        pixels = grey(image, cv2)
+    except Rejected:
+        return None
+    energy = float(cv2.Laplacian(pixels, cv2.CV_32F).var())
+    return Look(_percent(pixels <= BLACK), _percent(pixels >= SATURATED), energy)
+
+
+class Looks:
+    """The look of the picture that was asked for last, so that monitors which share this decode it once."""
+
+    def __init__(self, look: LookAt = look_at) -> None:
+        self._look_at = look
         self._image: EncodedImage | None = None
-        self._pixels: npt.NDArray[np.uint8] | None = None
+        self._look: Look | None = None
 
-    def of(self, image: EncodedImage) -> npt.NDArray[np.uint8] | None:
-        """uint8[rows, columns], None where the picture cannot be decoded."""
-        import cv2
-
+    def of(self, image: EncodedImage) -> Look | None:
+        """None where the picture cannot be decoded."""
         if image is not self._image:
-            self._image = image
-            try:
-                self._pixels = grey(image, cv2)
-            except Rejected:
-                self._pixels = None  # for the monitor of payloads
-        return self._pixels
+            self._image, self._look = image, self._look_at(image)
+        return self._look
 
 
 class Pictures:
     """One kind of useless picture, `name`: "black", "saturated" or "blurred"; `CONFIRMED` in a row make a finding."""
 
-    def __init__(self, name: str, pace: Pace, greys: Greys) -> None:
+    def __init__(self, name: str, pace: Pace, looks: Looks) -> None:
         self.name = name
-        self._greys = greys
+        self._looks = looks
         self.worst_case_ns = pace.within_ns(CONFIRMED)
         self._in_a_row = 0
         self._energies: deque[float] = deque(maxlen=USUAL_OVER)
@@ -58,26 +82,22 @@ class Pictures:
         """What is wrong with this picture and the one before it."""
         if not isinstance(delivery.message, EncodedImage):
             return None
-        pixels = self._greys.of(delivery.message)
-        wrong = None if pixels is None else self._wrong(pixels)
+        look = self._looks.of(delivery.message)
+        wrong = None if look is None else self._wrong(look)
         self._in_a_row = self._in_a_row + 1 if wrong else 0
         return str(wrong) if self._in_a_row >= CONFIRMED else None
 
-    def _wrong(self, pixels: npt.NDArray[np.uint8]) -> str | None:
-        black, saturated = _percent(pixels <= BLACK), _percent(pixels >= SATURATED)
+    def _wrong(self, look: Look) -> str | None:
         if self.name == "black":
-            return f"{black} % of its pixels are black" if black >= USELESS_PERCENT else None
+            return f"{look.black} % of its pixels are black" if look.black >= USELESS_PERCENT else None
         if self.name == "saturated":
-            return f"{saturated} % of its pixels are saturated" if saturated >= USELESS_PERCENT else None
-        if max(black, saturated) >= USELESS_PERCENT:
+            return f"{look.saturated} % of its pixels are saturated" if look.saturated >= USELESS_PERCENT else None
+        if max(look.black, look.saturated) >= USELESS_PERCENT:
             return None  # it has no edges, for another reason
-        return self._blurred(pixels)
+        return self._blurred(look.energy)
 
-    def _blurred(self, pixels: npt.NDArray[np.uint8]) -> str | None:
-        """Variance of the Laplacian (Pech-Pacheco and others 2000), against that of the pictures before."""
-        import cv2
-
-        energy = float(cv2.Laplacian(pixels, cv2.CV_32F).var())
+    def _blurred(self, energy: float) -> str | None:
+        """Against the energies of the pictures before."""
         usual = float(np.median(self._energies)) if len(self._energies) >= USUAL_LEAST else 0.0
         if energy * BLURRED[1] < usual * BLURRED[0]:
             return f"its edges have {100 * energy / usual:.0f} % of their usual energy"

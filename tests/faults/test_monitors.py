@@ -14,7 +14,7 @@ from rt_sched.messages import EncodedImage, PointCloud
 from safety.monitors.alive import silent_at
 from safety.monitors.delivery import Delivery, Pace
 from safety.monitors.payload import Payload
-from safety.monitors.pictures import BLACK, SATURATED, Greys, Pictures
+from safety.monitors.pictures import BLACK, SATURATED, Looks, Pictures
 from safety.monitors.rate import Rate
 from safety.monitors.repeats import Frozen
 from safety.monitors.sectors import Sectors, by_direction
@@ -119,7 +119,7 @@ def test_a_sweep_is_short_beside_those_before():
 
 
 def pictures(name, levels):
-    monitor = Pictures(name, PACE, Greys())
+    monitor = Pictures(name, PACE, Looks())
     return first(monitor, [picture(np.full((40, 50), level, np.uint8)) for level in levels])
 
 
@@ -134,23 +134,23 @@ def test_two_pictures_at_an_end_of_the_levels(name, bad, good):
 def test_lamps_at_night_make_a_picture_useful():
     dark = np.zeros((100, 100), np.uint8)
     dark[:4] = 200
-    monitor = Pictures("black", PACE, Greys())
+    monitor = Pictures("black", PACE, Looks())
     assert first(monitor, [picture(dark)] * 3) is None
 
 
 def test_a_blur_is_told_from_the_pictures_before():
     sharp, soft = [picture(scene(number)) for number in range(6)], [picture(scene(number, 4.0)) for number in range(3)]
-    assert first(Pictures("blurred", PACE, Greys()), [*sharp, soft[0], sharp[0], *soft]) == 9
-    assert first(Pictures("blurred", PACE, Greys()), soft * 5) is None
+    assert first(Pictures("blurred", PACE, Looks()), [*sharp, soft[0], sharp[0], *soft]) == 9
+    assert first(Pictures("blurred", PACE, Looks()), soft * 5) is None
     black = [picture(np.zeros((96, 128), np.uint8))] * 3
-    assert first(Pictures("blurred", PACE, Greys()), [*sharp, *black]) is None
+    assert first(Pictures("blurred", PACE, Looks()), [*sharp, *black]) is None
 
 
 def test_a_picture_is_decoded_once_for_all_who_ask():
-    greys, image = Greys(), picture(scene(1)).message
-    assert greys.of(image) is greys.of(image)
+    looks, image = Looks(), picture(scene(1)).message
+    assert looks.of(image) is looks.of(image)
     broken = EncodedImage(0, "eye", "jpeg", b"\xff\xd8\xff\xd9")
-    assert greys.of(broken) is None
+    assert looks.of(broken) is None
 
 
 def test_sectors_are_counted_from_behind():
@@ -191,7 +191,7 @@ def test_a_timer_runs_out_when_nothing_came_for_longer(times, timeout, end):
 
 def test_worst_cases_hold_for_every_phase_of_the_fault():
     """From any instant on, every picture is black: the second of them is within what the monitor declares."""
-    monitor = Pictures("black", PACE, Greys())
+    monitor = Pictures("black", PACE, Looks())
     arrivals = [number * GAP + jitter for number, jitter in enumerate((17, 23, 20, 23, 17, 17, 23, 20, 23, 17))]
     for begin in range(arrivals[1], arrivals[6]):
         struck = [at for at in arrivals if at >= begin]

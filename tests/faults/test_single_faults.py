@@ -10,10 +10,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 
-from single_faults import Asked, Part, asked_faults, not_struck, result, struck_rows, too_late  # noqa: E402
+from single_faults import Asked, Part, Remembered, asked_faults, not_struck, result, struck_rows, too_late  # noqa: E402
 
 from rt_sched.app.faults.job import opened  # noqa: E402
+from rt_sched.messages.sensor import EncodedImage  # noqa: E402
 from rt_sched.units import NS_PER_MS  # noqa: E402
+from safety.monitors.pictures import look_at  # noqa: E402
 
 ASKED = Asked("quad_orin", "hazard_short", None, 5)
 BOUND_NS = 35 * NS_PER_MS
@@ -59,3 +61,11 @@ def test_what_is_done_is_not_struck_again_and_what_is_of_something_else_is_not_t
 
     Part(file, {**head, "instants": 3}).add(done)
     assert result(asked, ["imu.loss"], [], 1, file)["status"] == "ok"
+
+
+def test_what_is_remembered_of_a_picture_is_what_a_look_at_it_shows() -> None:
+    look = Remembered()
+    pictures = [EncodedImage(0, "", "mono8", bytes([level]) * 64, 8, 8, 8) for level in (0, 128, 255, 0)]
+    assert [look(one) for one in pictures] == [look_at(one) for one in pictures]
+    assert look(pictures[0]) is look(pictures[3])
+    assert look(EncodedImage(0, "", "jpeg", b"")) is None

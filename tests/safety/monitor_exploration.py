@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from safety.monitors.delivery import Delivery, Monitor
-from safety.monitors.pictures import Greys
+from safety.monitors.pictures import Looks
 from safety.monitors.telling import Telling
 
 #: Instants are larger than half of this, and durations are smaller.
@@ -180,7 +180,7 @@ def _copied(value: Any) -> Any:
         return [_copied(one) for one in value]
     if isinstance(value, deque):
         return value.copy()
-    return _copy(value) if hasattr(value, "__dict__") and not isinstance(value, Greys | type) else value
+    return _copy(value) if hasattr(value, "__dict__") and not isinstance(value, Looks | type) else value
 
 
 def _shape(value: Any, now_ns: int) -> Hashable:
@@ -195,6 +195,6 @@ def _shape(value: Any, now_ns: int) -> Hashable:
         return value.tobytes()
     if isinstance(value, deque | list | tuple):
         return tuple(_shape(one, now_ns) for one in value)
-    if isinstance(value, Greys | frozenset | type):
+    if isinstance(value, Looks | frozenset | type):
         return None
     return tuple(_shape(one, now_ns) for one in vars(value).values())

@@ -172,7 +172,7 @@ def _at_an_end(name: str, end: int, inside: int) -> Subject:
     }
     return Subject(
         name,
-        lambda: pictures.Pictures(name, PACE, pictures.Greys()),
+        lambda: pictures.Pictures(name, PACE, pictures.Looks()),
         named(messages),
         finds,
         window=5,
@@ -212,7 +212,7 @@ def _blurred(name: str, chosen: Sequence[str], before: Sequence[str], depth: int
     events = named({event: _EDGES[event] for event in chosen})
     return Subject(
         f"blurred, {name}",
-        lambda: pictures.Pictures("blurred", PACE, pictures.Greys()),
+        lambda: pictures.Pictures("blurred", PACE, pictures.Looks()),
         events,
         finds,
         window=40,

@@ -10,12 +10,16 @@ from rt_sched.faults.supervision import loss_findings, task_findings
 from rt_sched.faults.watching import Finding, sensor_findings
 from rt_sched.model import FaultKind
 from rt_sched.runtime.signs_of_life import watching_device
+from safety.monitors.pictures import LookAt, look_at
 
 
-def all_findings(struck: Struck, sensors: Collection[str] | None = None) -> Iterator[Finding]:
-    """In no particular order. `sensors`: whose messages are looked at; None: of all that the recording holds."""
+def all_findings(struck: Struck, sensors: Collection[str] | None = None, look: LookAt = look_at) -> Iterator[Finding]:
+    """In no particular order. `sensors`: whose messages are looked at; None: of all that the recording holds.
+
+    `look`: how a picture is looked at.
+    """
     drive, topics = struck.drive, struck.drive.mapping.sensor_to_topic
-    yield from sensor_findings(drive.system, struck.faulted, topics, topics if sensors is None else sensors)
+    yield from sensor_findings(drive.system, struck.faulted, topics, topics if sensors is None else sensors, look)
     horizon_ns, over_ns = (end_ns + struck.shift_ns for end_ns in (drive.horizon_ns, drive.timeline.last_arrival_ns))
     for finding in loss_findings(drive.system, struck.timeline.samples, struck.losses, topics, horizon_ns, over_ns):
         yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
