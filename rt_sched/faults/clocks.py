@@ -6,11 +6,14 @@ The time line decides that from all stamps of a sensor; monitors and faults must
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from rt_sched.model import ArrivalClock, Sensor
 from rt_sched.ports import RecordedMessage, Recording
 from rt_sched.runtime.timeline import Timeline
+from rt_sched.trace.records import SampleTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +63,22 @@ def sensor_clocks(
         by_log = sensor.arrival_clock is ArrivalClock.LOG and not stands_still
         clocks[topic] = SensorClock(shift_ns, -timeline.origin_ns if by_log else None, sensor.latency_ns)
     return clocks
+
+
+def arriving_at(timeline: Timeline, arrivals_ns: Mapping[int, int]) -> Timeline:
+    """The same messages, those named by their index in the recording at other instants, from 0 on.
+
+    So messages whose stamps are ahead may arrive when they did: a time line takes none for there before its stamp.
+    """
+    samples = timeline.samples
+    usual = zip(timeline.file_index.tolist(), samples.arrival_ns.tolist(), strict=True)
+    arrival_ns = np.array([max(arrivals_ns.get(index, usual_ns), 0) for index, usual_ns in usual], np.int64)
+    order = np.lexsort((timeline.file_index, samples.sensor, arrival_ns))
+    moved = SampleTable(
+        samples.sensor[order],
+        samples.number[order],
+        arrival_ns[order],
+        samples.capture_ns[order],
+        samples.status[order],
+    )
+    return replace(timeline, samples=moved, file_index=timeline.file_index[order])

@@ -79,12 +79,13 @@ faults:
 
 
 class Faulted(Running):
-    """`rt-sched faults run --paced` in a process group of its own."""
+    """`rt-sched faults run --paced`, or in lockstep, in a process group of its own."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, paced: bool = True) -> None:
         self.folder = folder / "run"
         call = "import sys; sys.argv[0] = 'rt-sched'; from rt_sched.cli import main; main()"
-        arguments = ["faults", "run", "system.yaml", "script.yaml", "--log", str(LOG), "--paced", "--json", *options]
+        arguments = ["faults", "run", "system.yaml", "script.yaml", "--log", str(LOG), "--json", *options]
+        arguments += ["--paced"] if paced else []
         self.process = subprocess.Popen(
             [sys.executable, "-c", call, *arguments, "-o", str(self.folder)],
             stdin=subprocess.DEVNULL,

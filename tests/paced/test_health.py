@@ -1,4 +1,4 @@
-"""Sensors watched while a paced run goes on: faults of every manner in one, and the watch itself struck in another."""
+"""Sensors watched while a paced run goes on: faults of every manner, also in lockstep, and the watch itself struck."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from statistics import median
 from typing import Any
 
 import pytest
+from mcap.reader import make_reader
+from mcap_ros2.decoder import DecoderFactory
 
 from rt_sched.faults.kinds import BY_NAME
 from rt_sched.runtime.host.tiers import TierReport
@@ -21,6 +23,14 @@ from .test_faults import Faulted
 FED = "view_age_limit_ms: {front_wide: 500}, health_age_limit_ms: 200"
 SCRIPT = ROOT / "examples" / "faults" / "watched_sensors.yaml"
 FOUND_BY = {"black": "black", "cut": "payload", "ahead": "stamp_age", "frozen": "frozen", "gone": "silence"}
+#: Far enough apart for the arbiter to be as before in between.
+APART = """
+rt_sched_faults: 1
+faults:
+  black: {kind: camera.black, target: front_wide, at: 0.8s, for: 0.2s}
+  cut: {kind: payload.corrupt, target: lidar_top, how: cut, at: 1.9s, for: 0.15s}
+  frozen: {kind: camera.freeze, target: front_wide, at: 3.0s, for: 0.2s}
+"""
 #: Distances of two messages, at least.
 GAP_NS = {"front_wide": 30 * NS_PER_MS, "lidar_top": 95 * NS_PER_MS}
 
@@ -100,6 +110,33 @@ def test_the_arbiter_takes_the_other_path_while_the_camera_is_black(told: dict[s
     reaction = told["rows"]["black"]["reaction"]
     assert reaction is not None
     assert (reaction["state"], reaction["selected"]) == ("BACKUP", "backup")
+
+
+def test_in_lockstep_the_same_faults_lead_to_the_same_decisions(tmp_path: Path, tier: str) -> None:
+    fed_system(tmp_path)
+    (tmp_path / "script.yaml").write_text(APART, encoding="utf-8")
+    modes, reactions = [], []
+    for clock in (("--tier", tier), None):
+        running = Faulted(tmp_path, *(clock or ()), paced=clock is not None)
+        ended = running.end()
+        assert ended.code in (0, 1, 3), ended.errors
+        reactions.append([(row["reaction"]["state"], row["reaction"]["selected"]) for row in ended.summary["faults"]])
+        modes.append(decided(running.folder))
+        running.folder.rename(tmp_path / f"run-{len(modes)}")
+    assert reactions[0] == reactions[1]
+    paced = iter(modes[0])  # where the host may bring in further ones
+    assert len(modes[1]) > 6 and all(mode in paced for mode in modes[1])
+
+
+def decided(run: Path) -> list[tuple[str, str]]:
+    """State and choice of the arbiter, each time that they changed."""
+    found: list[tuple[str, str]] = []
+    with (run / "output.mcap").open("rb") as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()])
+        for _, channel, _, message in reader.iter_decoded_messages():
+            if "decision" in channel.topic and found[-1:] != [(message.state, message.selected)]:
+                found.append((message.state, message.selected))
+    return found
 
 
 def test_contents_are_all_right_without_a_fault(struck: Ended) -> None:

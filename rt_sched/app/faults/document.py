@@ -57,6 +57,7 @@ def run_document(
         "run": None
         if replayed is None
         else {"folder": str(replayed.folder), "status": replayed.summary["status"], **_hashes(replayed.manifest)},
+        "health": None if replayed is None else replayed.summary.get("health"),
         "faults": rows,
         "other_findings": [_finding(one) for one in other],
     }

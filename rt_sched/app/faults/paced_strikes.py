@@ -13,6 +13,7 @@ import numpy as np
 from rt_sched.app.faults.prepared import Drive, complaints
 from rt_sched.app.inputs.log_inputs import horizon_of
 from rt_sched.errors import ConfigError, Problem
+from rt_sched.faults.clocks import arriving_at
 from rt_sched.faults.kinds import BY_NAME, KINDS
 from rt_sched.faults.moments import known_ns, root_of
 from rt_sched.faults.outcomes import Decisions
@@ -24,7 +25,7 @@ from rt_sched.runtime.paced.faults.injector import Blow, Deed, Landed, Moment
 from rt_sched.runtime.paced.order import PacedOutcome
 from rt_sched.runtime.signs_of_life import watching_device
 from rt_sched.runtime.timeline import Timeline, build_timeline
-from rt_sched.trace.records import SampleTable, Trace
+from rt_sched.trace.records import Trace
 from rt_sched.units import NS_PER_S, floor_int, format_ns
 
 #: Losses of sensors take their messages away.
@@ -82,18 +83,7 @@ class PacedStruck:
             return timeline
         shift_ns = self.drive.timeline.origin_ns - timeline.origin_ns
         sent_ns = {one.index: self.faulted.arrival_ns(one) + shift_ns for one in self.faulted.messages(sorted(topics))}
-        samples = timeline.samples
-        arrivals = zip(timeline.file_index.tolist(), samples.arrival_ns.tolist(), strict=True)
-        arrival_ns = np.array([max(sent_ns.get(index, usual_ns), 0) for index, usual_ns in arrivals], np.int64)
-        order = np.lexsort((timeline.file_index, samples.sensor, arrival_ns))
-        moved = SampleTable(
-            samples.sensor[order],
-            samples.number[order],
-            arrival_ns[order],
-            samples.capture_ns[order],
-            samples.status[order],
-        )
-        return replace(timeline, samples=moved, file_index=timeline.file_index[order])
+        return arriving_at(timeline, sent_ns)
 
     def recording(self, recording: Recording) -> FaultedRecording:
         """What the sensors send instead."""

@@ -31,6 +31,12 @@ _PERIOD_NS, _LONGEST_NS = 10 * NS_PER_MS, 200 * NS_PER_MS
 _PERIODS_OF_AGE, _PERIODS_OF_STANDSTILL = 3, 10
 
 
+def asks_for_reports(system: System) -> bool:
+    """Whether the arbiter does."""
+    arbiter = _arbiter(system)
+    return arbiter is not None and dict(arbiter.parameters).get("health_age_limit_ms") is not None
+
+
 def health_order(
     system: System,
     plan: Plan,

@@ -41,7 +41,7 @@ from rt_sched.runtime.paced.deployment import host_cores
 from rt_sched.runtime.paced.devices.answers import device_failover
 from rt_sched.runtime.paced.feed.feeder import Playback, decode_ahead
 from rt_sched.runtime.paced.feed.publisher import publisher_of
-from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal, rehearse
+from rt_sched.runtime.paced.jobs.rehearsal import REHEARSED_NS, Rehearsal, rehearse
 from rt_sched.runtime.paced.links.seat import link_seats
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.refusal import refuse
@@ -49,9 +49,6 @@ from rt_sched.runtime.timeline import Timeline, build_timeline
 from sensors.decode_ahead import decoded_with_pixels
 from sensors.mapping import TopicMapping
 from sensors.recording import open_recording
-
-#: How much of the recording is rehearsed, from the first arrival on.
-_REHEARSED_NS = 450_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +164,7 @@ def _rehearsed(
     horizon_ns: int,
 ) -> tuple[Rehearsal, list[tuple[str, ...]]]:
     """The first moments in lockstep, in this process; and the output ports of each task's stage."""
-    until_ns = min(horizon_ns, int(timeline.samples.arrival_ns.min(initial=0)) + _REHEARSED_NS)
+    until_ns = min(horizon_ns, int(timeline.samples.arrival_ns.min(initial=0)) + REHEARSED_NS)
     with ExitStack() as stack:
         stages = []
         for task in system.tasks:

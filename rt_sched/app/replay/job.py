@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from rt_sched import kernels
 from rt_sched.app.inputs.fault_args import check_fault_times, parse_faults
@@ -17,6 +17,8 @@ from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
+from rt_sched.app.paced.health import fed_context, health_document
+from rt_sched.app.replay.health import HealthReports, health_reports
 from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.bounds import run_bounds
 from rt_sched.app.runs.check_trace import check_document
@@ -36,6 +38,7 @@ from rt_sched.ports import Recording, Stage
 from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.runtime.dataflow import Dataflow
 from rt_sched.runtime.detection import detect
+from rt_sched.runtime.fed_stage import FedStage
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.lives import Lives, lives_of
@@ -120,12 +123,13 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         horizon_ns = horizon_of(system, timeline)
         check_fault_times(faults, horizon_ns)
+        reports = health_reports(system, plan, recording, mapping, timeline, faults, horizon_ns)
         progress.step("starting the stages")
         recorded = mapping.sensor_to_topic.keys()
         detection = detect(system, plan, timeline.samples, faults, recorded, horizon_ns)
         restarts = {} if injected is None else injected.restarts()
         lives = lives_of(system, plan, detection.plan_changes, faults, restarts)
-        stages, successors = stack.enter_context(_started(system, stages_known, lives))
+        stages, successors = stack.enter_context(_started(system, stages_known, lives, reports))
         machine = lower(
             system,
             plan,
@@ -181,6 +185,8 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
             detection=detection,
             takeovers=takeovers,
         )
+        if reports is not None:
+            summary["health"] = health_document(reports.record)
         if plan_note is not None:
             summary["notes"] = [*summary["notes"], plan_note]
         manifest = make_manifest(
@@ -197,7 +203,7 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
 
 @contextmanager
 def _started(
-    system: System, catalogue: ImportedStages, lives: Lives
+    system: System, catalogue: ImportedStages, lives: Lives, reports: HealthReports | None
 ) -> Iterator[tuple[list[Stage], dict[tuple[int, int], Stage]]]:
     """All stages, and one for every later life of a stateful task, started; stopped again whatever happens."""
     authenticator = authenticator_of(system)
@@ -205,9 +211,12 @@ def _started(
 
         def started(task: Task) -> Stage:
             stage = catalogue.create(task)
-            stage.start(stage_context(system, task, authenticator=authenticator))
+            context = stage_context(system, task, authenticator=authenticator)
+            stage.start(context if reports is None else fed_context(context, reports.record.order))
             stack.callback(stage.stop)
-            return stage
+            if reports is None or reports.record.order.reader != task.name:
+                return stage
+            return cast(Stage, FedStage(stage, reports.newest))
 
         stages = [started(task) for task in system.tasks]
         yield (

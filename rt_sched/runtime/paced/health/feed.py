@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from rt_sched.messages import SensorHealth
 from rt_sched.model import Edge, EdgeKind, Overflow
-from rt_sched.ports import JobContext, Port, Reader, Stage, Writer
+from rt_sched.ports import JobContext, Port, Reader, Writer
 from rt_sched.runtime.paced.jobs.codec import Encoded, decoded
 from rt_sched.transport import Channel, ChannelReader, Segment
-from safety.vouching import HEALTH_INPUT
 
 _CHANNEL, _READER = "health", "arbiter"
 #: Names of sensors and monitors, and what protects them.
@@ -44,24 +42,10 @@ class HealthFeed:
             parcel.write(loan.data)
             self._writer.publish(loan, health.capture_time_ns, health.capture_time_ns, size=parcel.size)
 
-    def newest(self) -> object:
+    def newest(self, _job: JobContext) -> object:
         """The last report, None before the first."""
         message = None if self._reader is None else self._reader.take()
         if message is None:
             return None
         with message:
             return decoded(message.data, copy=True)
-
-
-class FedStage:
-    """The arbiter's stage, with the newest report as one more input."""
-
-    def __init__(self, stage: Stage, feed: HealthFeed) -> None:
-        self._stage, self._feed = stage, feed
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stage, name)
-
-    def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the stage makes of it."""
-        return self._stage.process(job, {**inputs, HEALTH_INPUT: self._feed.newest()})

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from rt_sched.ports import Port, Stage
+from rt_sched.runtime.fed_stage import FedStage
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.clock import PacedClock
-from rt_sched.runtime.paced.health.feed import FedStage, HealthFeed
+from rt_sched.runtime.paced.health.feed import HealthFeed
 from rt_sched.runtime.paced.health.guard import HealthGuard
 from rt_sched.runtime.paced.health.notes import HealthNotes
 from rt_sched.runtime.paced.health.order import HealthOrder, HealthRecord
@@ -33,7 +34,7 @@ class HealthSide:
 
     def fed(self, task: str, stage: Stage) -> Stage:
         """The stage of a task, which gets the reports where they are for this one."""
-        return FedStage(stage, self._feed) if task == self.order.reader else stage  # type: ignore[return-value]
+        return FedStage(stage, self._feed.newest) if task == self.order.reader else stage  # type: ignore[return-value]
 
     def open_post(self, task: str) -> None:
         """In a worker that begins to serve a task."""

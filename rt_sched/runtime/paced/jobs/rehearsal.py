@@ -23,6 +23,9 @@ from rt_sched.runtime.stage_graph import FinishedJob, NoData, Outputs, StageGrap
 from rt_sched.sim import Simulation
 from rt_sched.trace.records import SampleTable, message_of_sample
 
+#: How much of the recording is rehearsed, from the first arrival on.
+REHEARSED_NS = 450_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
