@@ -3,9 +3,9 @@
     python benchmarks/evidence/safety_exploration.py [--only TEXT] [--quick] [--jobs N] [--output FILE]
 
 Each cell of the arbiter's table of transitions, and each comparison, logical word, sum and number of the monitors, of
-the checks of an IMU and of the timers of silence and return is changed, one at a time; the exploration must object to
-each change. Those it cannot object to are listed as equivalent with the reason why. Exit status 1 when an invariant is
-violated or a mutant survives. Results go to benchmarks/results/safety_exploration.json.
+the checks of an IMU, of the timers of silence and return, and of the trust in a sensor is changed, one at a time; the
+exploration must object to each change. Those it cannot object to are listed as equivalent with the reason why. Exit
+status 1 when an invariant is violated or a mutant survives. Results go to benchmarks/results/safety_exploration.json.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     "safety/monitors/rate.py": ("rate", ()),
     "safety/monitors/repeats.py": ("frozen", ()),
     "safety/monitors/sectors.py": ("sector", ()),
+    "safety/monitors/silence.py": ("trust", ()),
     "safety/monitors/stamps.py": ("stamp", ()),
     "safety/monitors/telling.py": ("stamp", ()),
     "pipelines/imu_health.py": ("imu", ("SampleChecks",)),
+    "safety/sensor_watch.py": ("trust", ()),
     "rt_sched/runtime/signs_of_life.py": ("losses", ("_sensors", "_watched")),
 }
 
@@ -72,6 +74,10 @@ def explorations(which: str, deeper: bool, limit: int = 1) -> list[Any]:
         from loss_exploration import explore_alive
 
         return [explore_alive(11 if deeper else 8, limit)]
+    if which == "trust":
+        from trust_exploration import explore_trust
+
+        return [explore_trust(6 if deeper else 4, limit)]
     from monitor_exploration import explore
     from monitor_subjects import SUBJECTS
 
@@ -146,7 +152,7 @@ def main() -> int:
     with multiprocessing.get_context("fork").Pool(arguments.jobs, maxtasksperchild=1) as pool:
         running = [
             pool.apply_async(_explored, (which, not arguments.quick))
-            for which in ("", "imu", "health", "losses", "alive")
+            for which in ("", "imu", "health", "losses", "alive", "trust")
         ]
         rows = []
         for row in pool.imap(partial(row_of, is_quick=arguments.quick), chosen, chunksize=1):

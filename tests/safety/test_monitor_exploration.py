@@ -9,6 +9,7 @@ from loss_exploration import explore_alive, explore_losses
 from monitor_exploration import explore
 from monitor_subjects import SUBJECTS
 from sensor_subjects import Everything, quad_orin, sensor_of, sensor_subjects
+from trust_exploration import explore_trust
 
 from rt_sched.faults import watching
 from rt_sched.model import SensorKind
@@ -42,6 +43,12 @@ def test_silence_and_return_on_every_sequence() -> None:
 
 def test_the_timer_of_tasks_over_every_set_of_instants() -> None:
     assert explore_alive(8).objections == []
+
+
+def test_trust_on_every_sequence() -> None:
+    result = explore_trust(4)
+    assert result.objections == []
+    assert result.found > 0
 
 
 def test_a_monitor_that_breaks_its_words_is_objected_to(monkeypatch: pytest.MonkeyPatch) -> None:
