@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup
-
-from rt_sched.report.spread_figure import DECLARED_AT, spread_figure
+from rt_sched.report.spread_figure import detection_figure
 from rt_sched.report.templating import environment
 from rt_sched.report.text import count, percent, plural, printable, time_ms
 
@@ -57,19 +55,11 @@ def campaign_page(document: Mapping[str, Any], lead: str) -> str:
         verdicts=VERDICTS,
         failed=[_failed(row) for row in runs if row["verdict"] in ("late", "silent", "unknown")],
         listed=[_listed(row) for row in runs],
-        figures={kind["kind"]: _figure(kind) for kind in document["kinds"]},
+        figures={kind["kind"]: detection_figure(kind, kind["kind"]) for kind in document["kinds"]},
         reacted=any(kind["reacted_ns"] for kind in document["kinds"]),
         count=count,
     )
     return printable(page)
-
-
-def _figure(kind: Mapping[str, Any]) -> Markup | None:
-    """How detection is spread, up to a little more than the worst case; None where nothing is promised."""
-    spread, worst_ns = kind["detected_ns"], kind["worst_case_max_ns"]
-    if spread is None or worst_ns is None:
-        return None
-    return spread_figure(spread, int(worst_ns / DECLARED_AT), f"Detection of {kind['kind']}", bound_ns=worst_ns)
 
 
 def _failed(row: Mapping[str, Any]) -> dict[str, Any]:

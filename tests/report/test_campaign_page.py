@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rt_sched.report.campaign_page import VERDICTS
+from rt_sched.faults.spread import by_kind
 from rt_sched.report.campaign_page import campaign_page as page_of
 
 
@@ -22,25 +22,18 @@ def run(number: int, kind: str, verdict: str, after_ns: int | None = None, targe
         "detected_after_ns": after_ns,
         "worst_case_ns": None if after_ns is None else 67_000_000,
         "drawn": {"share": "1/2"},
+        "reaction": None,
     }
 
 
 def document(*runs: dict[str, Any], status: str = "ok") -> dict[str, Any]:
-    kinds = []
-    for kind in dict.fromkeys(one["kind"] for one in runs):
-        mine = [one for one in runs if one["kind"] == kind]
-        counts = {name: sum(one["verdict"] == name for one in mine) for name, _, _ in VERDICTS}
-        times: dict[str, Any] = {"detected_after_max_ns": 38_000_000, "worst_case_max_ns": 67_000_000}
-        times["detected_ns"] = {"min_ns": 5_000_000, "p50_ns": 9_000_000, "p99_ns": 38_000_000, "max_ns": 38_000_000}
-        times |= {"reacted_ns": None, "recovered_ns": None}
-        kinds.append({"kind": kind, "runs": len(mine), **counts, **times})
     return {
         "system": "small",
         "recording": "drive.mcap",
         "seed": 5,
         "clock": "lockstep",
         "status": status,
-        "kinds": kinds,
+        "kinds": by_kind(runs),
         "runs": list(runs),
     }
 
@@ -68,8 +61,14 @@ def test_the_table_counts_by_kind() -> None:
     found = rows(campaign_page(document(*FOUR, status="silent")), "Verdicts by kind of fault")
     assert found == [
         ["camera.black", "2", "1", "1", "0", "0", "0", "38.00", "67.00", "from the median on"],
-        ["message.drop", "2", "1", "0", "0", "0", "1", "38.00", "67.00", "from the median on"],
+        ["message.drop", "2", "1", "0", "0", "0", "1", "12.00", "67.00", "from the median on"],
     ]
+
+
+def test_it_is_drawn_how_many_were_detected_after_how_long() -> None:
+    page = campaign_page(document(*FOUR, status="silent"))
+    assert page.count('class="bars"') == 2
+    assert campaign_page(document(FOUR[1])).count('class="bars"') == 0
 
 
 def test_detection_is_drawn_up_to_the_worst_case_and_reactions_are_told_where_there_are_any() -> None:

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 SINGLE_SCHEMA = "rt-sched/single-faults/1"
 _VERDICTS = tuple(verdict.value for verdict in Verdict)
 _SPREADS = ("detected_ns", "reacted_ns", "recovered_ns")
-_KEYS = ("kind", "runs", *_VERDICTS, "worst_case_max_ns", *_SPREADS)
+_KEYS = ("kind", "runs", *_VERDICTS, "worst_case_max_ns", *_SPREADS, "detected_histogram")
 _OF_FAULTS = ("kind", "verdict", "detected_after_ns", "worst_case_ns", "reaction")
 _OF_ALL = ("system", "system_sha256", "recording", "clock", "status")
 

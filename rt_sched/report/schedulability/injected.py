@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from rt_sched.report import svg
-from rt_sched.report.spread_figure import DECLARED_AT, spread_figure
+from rt_sched.report.spread_figure import detection_figure
 
 Row = Mapping[str, Any]
 
@@ -44,11 +44,7 @@ def injected(document: Row) -> list[Injected]:
 
 
 def _figure(row: Row) -> KindFigure:
-    spread, worst_ns = row["detected_ns"], row["worst_case_max_ns"]
-    if spread is None or worst_ns is None:
-        return KindFigure(row, None)
-    label = f"Detection of {row['kind']} {row.get('target', '')}".rstrip()
-    return KindFigure(row, spread_figure(spread, int(worst_ns / DECLARED_AT), label, bound_ns=worst_ns))
+    return KindFigure(row, detection_figure(row, f"{row['kind']} {row.get('target', '')}".rstrip()))
 
 
 def _coverage(one: Row) -> Markup:

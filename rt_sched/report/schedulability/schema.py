@@ -24,7 +24,7 @@ _PLAIN: dict[str, dict[str, Any]] = {
 
 _INJECTED = (
     "kind:text runs:int detected:int late:int tolerated:int silent:int unknown:int worst_case_max_ns:ns? "
-    "detected_ns:spread? reacted_ns:spread? recovered_ns:spread?"
+    "detected_ns:spread? reacted_ns:spread? recovered_ns:spread? detected_histogram:histogram?"
 )
 _ROWS = {
     "report": "schema:text system:text file:text policy:text verdict:verdict summary:summary modes:[mode] model:model "

@@ -97,12 +97,13 @@ def test_all_three_documents_say_the_same_of_the_same_faults(report_with) -> Non
 
 
 def test_coverage_and_detection_are_drawn(report_with, reviewed) -> None:
+    without = render_schedulability_report(reviewed)
     page = render_schedulability_report(report_with(documents("reviewed", *GOOD)["single"]))
     assert 'aria-label="Coverage: detected 2, tolerated 1, unknown 0, late 0, silent 0"' in page
     assert 'aria-label="Detection of camera.black"' in page
     assert 'aria-label="Detection of camera.black front"' in page
+    assert page.count('class="bars"') == without.count('class="bars"') + 2
     assert "Not struck" in page
-    without = render_schedulability_report(reviewed)
     assert "Coverage: detected" not in without
     assert "Injected faults" in without
 
