@@ -18,17 +18,24 @@ from rt_sched.cli.shared import (
     command_line,
     compiling,
     console,
+    help_without_command,
     print_json,
 )
 
 faults_app = typer.Typer(
     name="faults",
     help="Inject faults from a script, and see who notices.",
-    no_args_is_help=True,
     rich_markup_mode=None,
     context_settings=app.info.context_settings,
 )
 app.add_typer(faults_app)
+
+
+@faults_app.callback(invoke_without_command=True)
+def faults(context: typer.Context) -> None:
+    # No words here: the help text is that of the group.
+    help_without_command(context)
+
 
 System = Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")]
 LogOption = Annotated[

@@ -52,6 +52,11 @@ def root(
     if version:
         typer.echo(f"rt-sched {__version__}")
         raise typer.Exit
+    help_without_command(context)
+
+
+def help_without_command(context: typer.Context) -> None:
+    """Ends a call that names no command of a group: it gets the group's help, as a wrong call."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(EXIT_USAGE)

@@ -107,12 +107,16 @@ class Table:
 
     def read(self, key: str) -> Any:
         """The value of `key` by its spec; its default where it is absent or wrong (then also reported)."""
-        wanted = self.spec.by_name[key]
-        node = self.get(key)
-        if node is None or not isinstance(wanted.value, Value):
-            return wanted.default
-        found = wanted.value(node, self.problems)
-        return wanted.default if found is None else found
+        found = self._found(key)
+        return self.spec.by_name[key].default if found is None else found
+
+    def is_right(self, key: str) -> bool:
+        """Whether `key` is there, and its value is right by its spec."""
+        return self._found(key) is not None
+
+    def _found(self, key: str) -> Any:
+        reader, node = self.spec.by_name[key].value, self.get(key)
+        return None if node is None or not isinstance(reader, Value) else reader(node, self.problems)
 
     def chosen(self, *keys: str) -> str | None:
         """The one of `keys` that is present; a second one is reported, and the first counts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -22,9 +22,17 @@ _WIDTHS_DEG = (20, 180)
 
 
 def drawn_scripts(
-    system: System, active: Collection[str], horizon_ns: int, runs: int, seed: int, kinds: Sequence[str] = ()
+    system: System,
+    active: Collection[str],
+    jobs: Mapping[str, int],
+    horizon_ns: int,
+    runs: int,
+    seed: int,
+    kinds: Sequence[str] = (),
 ) -> list[FaultScript]:
     """`runs` scripts. `active`: sensors that the recording holds, and tasks that have jobs. `kinds`: empty for all.
+
+    `jobs`: how many jobs each of these tasks has.
 
     Raises ValueError where nothing in the system can be struck by any of them.
     """
@@ -35,7 +43,7 @@ def drawn_scripts(
     ]
     if not usable:
         raise ValueError(f"{system.name} has nothing that any of these kinds of fault could strike")
-    return [_drawn(system, usable, horizon_ns, seed, run) for run in range(runs)]
+    return [_drawn(system, usable, jobs, horizon_ns, seed, run) for run in range(runs)]
 
 
 def targets_of(system: System, active: Collection[str], kind: Kind) -> list[str]:
@@ -58,7 +66,12 @@ def targets_of(system: System, active: Collection[str], kind: Kind) -> list[str]
 
 
 def _drawn(
-    system: System, usable: Sequence[tuple[Kind, list[str]]], horizon_ns: int, seed: int, run: int
+    system: System,
+    usable: Sequence[tuple[Kind, list[str]]],
+    jobs: Mapping[str, int],
+    horizon_ns: int,
+    seed: int,
+    run: int,
 ) -> FaultScript:
     rng = np.random.default_rng([seed, run])
     kind, targets = usable[int(rng.integers(len(usable)))]
@@ -72,7 +85,7 @@ def _drawn(
     values: dict[str, Any] = {}
     if kind.name == "overrun":
         task = next(one for one in system.tasks if one.name == target)
-        job = int(rng.integers(1, 4))
+        job = min(int(rng.integers(1, 4)), jobs[target] - 1)
         demand_ns = int(rng.integers(2, 10, endpoint=True)) * task.execution.wcet_ns
         return FaultScript(
             (

@@ -54,6 +54,11 @@ class Kind:
         return not self.not_paced
 
     @property
+    def found_by(self) -> frozenset[str]:
+        """Which monitors find it, in any run."""
+        return frozenset(self.monitors + self.paced_monitors)
+
+    @property
     def found_paced_by(self) -> tuple[str, ...]:
         """Which monitors of a paced run find it."""
         return self.paced_monitors or self.monitors

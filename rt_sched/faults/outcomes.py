@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -16,7 +16,8 @@ Decisions = Sequence[tuple[int, ArbiterDecision]]
 class Verdict(str, Enum):
     """DETECTED: a monitor found it, in time. LATE: in more than its declared worst case.
 
-    TOLERATED: nobody noticed, and every command is as it would have been. SILENT: nobody noticed, and commands differ.
+    TOLERATED: nobody noticed, and every command is as it would have been; also where no message was there to strike.
+    SILENT: nobody noticed, and commands differ.
     UNKNOWN: nobody noticed, and the stages did not run, so that nothing is known of commands.
     """
 
@@ -55,10 +56,17 @@ class Outcome:
 
 
 def outcomes(
-    strikes: Sequence[Strike], findings: Sequence[Finding], decisions: Decisions | None, unfaulted: Decisions | None
+    strikes: Sequence[Strike],
+    findings: Sequence[Finding],
+    decisions: Decisions | None,
+    unfaulted: Decisions | None,
+    unfelt: Collection[str] = (),
 ) -> list[Outcome]:
-    """One per fault. `decisions`: of the arbiter; None: the stages did not run. `unfaulted`: without any fault."""
-    return [_outcome(strike, strikes, findings, decisions, unfaulted) for strike in strikes]
+    """One per fault. `decisions`: of the arbiter; None: the stages did not run. `unfaulted`: without any fault.
+
+    `unfelt`: names of faults for which no message was there.
+    """
+    return [_outcome(strike, strikes, findings, decisions, unfaulted, unfelt) for strike in strikes]
 
 
 def _outcome(
@@ -67,20 +75,33 @@ def _outcome(
     findings: Sequence[Finding],
     decisions: Decisions | None,
     unfaulted: Decisions | None,
+    unfelt: Collection[str],
 ) -> Outcome:
     finding = min(
-        (one for one in findings if tells_of(one, strike)), key=lambda one: (one.time_ns, one.monitor), default=None
+        (one for one in findings if _counts_for(one, strike, strikes)),
+        key=lambda one: (one.time_ns, one.monitor),
+        default=None,
     )
     declared_ns = None if finding is None or not strike.fault.strikes_all else finding.worst_case_ns
     reaction = None if decisions is None else _reaction(strike, strikes, decisions)
     if finding is not None:
         late = declared_ns is not None and finding.time_ns - strike.begin_ns > declared_ns
         verdict = Verdict.LATE if late else Verdict.DETECTED
+    elif strike.fault.name in unfelt:
+        verdict = Verdict.TOLERATED
     elif decisions is None or unfaulted is None:
         verdict = Verdict.UNKNOWN
     else:
         verdict = Verdict.TOLERATED if _commands(decisions) == _commands(unfaulted) else Verdict.SILENT
     return Outcome(strike, finding, declared_ns, reaction, verdict)
+
+
+def _counts_for(finding: Finding, strike: Strike, strikes: Sequence[Strike]) -> bool:
+    """Whether a finding tells of this fault, and not of another one of its target, which is what that monitor finds."""
+    if not tells_of(finding, strike):
+        return False
+    expected = [one for one in strikes if finding.monitor in one.fault.kind.found_by and tells_of(finding, one)]
+    return not expected or strike in expected
 
 
 def tells_of(finding: Finding, strike: Strike) -> bool:

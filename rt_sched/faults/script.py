@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
+from rt_sched.errors import Problem
 from rt_sched.faults.kinds import BY_NAME, Kind
 
 
@@ -45,7 +46,8 @@ class Injection:
     `lasts_ns`: from its begin on; None: to the end of the run. `share`: of the messages meanwhile, drawn for each.
     `by_ns`: length of a delay, or by how much stamps step. `from_deg`, `to_deg`: directions, to the left of ahead,
     between which counter-clockwise nothing is seen. `radius_px`: of the blur. `restart_ns`: until the process is there
-    again; None: never. `stall_ns`, `jobs`, `demand_ns`: of the schedule.
+    again; None: never. `stall_ns`, `jobs`, `demand_ns`: of the schedule. `place`: line and column of its name in the
+    script, 0 where it stands in none.
     """
 
     name: str
@@ -63,11 +65,16 @@ class Injection:
     stall_ns: int = 0
     jobs: tuple[int, ...] = (0,)
     demand_ns: int = 0
+    place: tuple[int, int] = field(default=(0, 0), compare=False)
 
     @property
     def kind(self) -> Kind:
         """What is known of its kind."""
         return BY_NAME[self.kind_name]
+
+    def problem(self, file: str, reason: str) -> Problem:
+        """What is wrong with it in a run, told where the script `file` names it."""
+        return Problem(file, *self.place, f"faults.{self.name}", reason)
 
     @property
     def strikes_all(self) -> bool:

@@ -11,7 +11,7 @@ from rt_sched.config import fields
 from rt_sched.config.problems import Problems, unknown
 from rt_sched.config.table import Table, named_entries
 from rt_sched.config.yaml_file import root_of_file
-from rt_sched.config.yaml_nodes import Node
+from rt_sched.config.yaml_nodes import Entry, Node
 from rt_sched.faults.kinds import BY_NAME, KINDS, NEED_LOG_TIME, Kind, Strikes
 from rt_sched.faults.script import Event, FaultScript, Injection, Trigger
 from rt_sched.faults.script_spec import EVENT, EVENTS, FAULT, SCRIPT, SCRIPT_VERSION
@@ -62,7 +62,7 @@ def _read(root: Node, system: System, problems: Problems) -> FaultScript:
     if node is not None and node.is_mapping and not node.entries:
         problems.add(node, "there is no fault; write at least one")
     names = [fault for fault, _ in entries]
-    found = [_fault(fault, entry.value, system, names, problems) for fault, entry in entries]
+    found = [_fault(fault, entry, system, names, problems) for fault, entry in entries]
     faults = tuple(fault for fault in found if fault is not None)
     for fault, entry in entries:
         if fault in _circular(faults):
@@ -70,8 +70,8 @@ def _read(root: Node, system: System, problems: Problems) -> FaultScript:
     return FaultScript(faults, top.read("seed"))
 
 
-def _fault(name: str, node: Node, system: System, names: Collection[str], problems: Problems) -> Injection | None:
-    table = Table(node, FAULT, problems)
+def _fault(name: str, entry: Entry, system: System, names: Collection[str], problems: Problems) -> Injection | None:
+    table = Table(entry.value, FAULT, problems)
     kind = BY_NAME.get(table.read("kind") or "")
     if kind is None:
         _trigger(table, system, names, problems)
@@ -91,18 +91,20 @@ def _fault(name: str, node: Node, system: System, names: Collection[str], proble
     else:
         trigger = _trigger(table, system, names, problems)
     _check_values(table, kind, values, target, system)
-    return replace(Injection(name, kind.name, target, trigger), **values)
+    place = entry.key.line, entry.key.column
+    return replace(Injection(name, kind.name, target, trigger, place=place), **values)
 
 
 def _check_values(table: Table, kind: Kind, values: Mapping[str, Any], target: str, system: System) -> None:
     """What a key by itself cannot know."""
     problems, by, last = table.problems, table.get("by"), table.get("to")
-    if by is not None and "by" in kind.keys:
+    if by is not None and "by" in kind.keys and table.is_right("by"):
         if values["by_ns"] == 0:
             problems.add(by, f"{by.shown} changes nothing")
         elif values["by_ns"] < 0 and kind.name != "clock.step":
             problems.add(by, f"{by.shown} must not be negative")
-    if last is not None and "to" in kind.keys and values["from_deg"] == values["to_deg"]:
+    bounded = all(key in kind.keys and table.is_right(key) for key in ("from", "to"))
+    if last is not None and bounded and values["from_deg"] == values["to_deg"]:
         problems.add(last, "the sector is empty: it ends where it begins")
     sensor = next((one for one in system.sensors if one.name == target), None)
     if sensor is not None and kind.name in NEED_LOG_TIME and sensor.arrival_clock is ArrivalClock.CAPTURE:

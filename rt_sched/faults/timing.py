@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rt_sched.errors import ConfigError, Problem
+from rt_sched.errors import ConfigError
 from rt_sched.faults.script import Event, FaultScript, Injection, Strike, Trigger
 from rt_sched.units import format_ns
 
@@ -36,10 +36,10 @@ def strikes_of(script: FaultScript, file: str, end_ns: int, sample_ns: InstantOf
     for fault in script.faults:
         begin_ns = begin_of(fault.trigger)
         if begin_ns is None:
-            problems.append(Problem(file, 0, 0, f"faults.{fault.name}", "what sets it off does not happen in this run"))
+            problems.append(fault.problem(file, "what sets it off does not happen in this run"))
         elif begin_ns >= end_ns:
             reason = f"it begins at {format_ns(begin_ns)}; the run ends at {format_ns(end_ns)}"
-            problems.append(Problem(file, 0, 0, f"faults.{fault.name}", reason))
+            problems.append(fault.problem(file, reason))
         else:
             strikes.append(Strike(fault, begin_ns, _end(fault, begin_ns)))
     if problems:

@@ -201,6 +201,11 @@ def test_init_refuses_to_overwrite_unless_told(cli, tmp_path, logs):
     assert target.read_text().startswith("# Made by")
 
 
+def test_a_group_without_a_command_shows_its_help(cli):
+    ended = cli("faults", code=2)
+    assert ended.err == cli("faults", "--help").out
+
+
 def test_a_call_without_arguments_shows_the_help(cli):
     ended = cli(code=2)
     assert ended.out == ""

@@ -49,6 +49,25 @@ def test_the_first_finding_about_the_target_counts(findings, wanted):
     assert verdict(findings) is wanted
 
 
+def test_a_finding_tells_of_the_fault_that_its_monitor_is_for():
+    lost, dark = strike("camera.loss"), strike("camera.black")
+    (one, two) = outcomes([lost, dark], [found(110, monitor="silence")], None, None)
+    assert (one.verdict, two.verdict) == (Verdict.DETECTED, Verdict.UNKNOWN)
+    (one, two) = outcomes([lost, dark], [found(110, monitor="silence"), found(120)], None, None)
+    assert (one.finding.monitor, two.finding.monitor) == ("silence", "black")
+    (one, two) = outcomes([dark, dark], [found(110, monitor="frozen")], None, None)  # nobody's, so everybody's
+    assert (one.verdict, two.verdict) == (Verdict.DETECTED, Verdict.DETECTED)
+
+
+def test_what_finds_no_message_to_strike_is_tolerated_unless_somebody_notices():
+    other = [*USUAL[:-1], *decisions((350, NOMINAL, -1.0))]
+    for had, without in ((None, None), (other, USUAL)):
+        (outcome,) = outcomes([strike()], [], had, without, unfelt=("f",))
+        assert outcome.verdict is Verdict.TOLERATED
+    (outcome,) = outcomes([strike()], [found(120)], None, None, unfelt=("f",))
+    assert outcome.verdict is Verdict.DETECTED
+
+
 def test_what_comes_after_the_end_counts_as_long_as_it_may_still_show():
     ended = strike(end=110)
     assert verdict([found(160)], one=ended) is Verdict.LATE

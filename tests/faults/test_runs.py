@@ -107,6 +107,26 @@ def test_without_stages_nothing_is_known_of_commands(run):
     assert document["faults"][0]["reaction"] is None
 
 
+@pytest.mark.parametrize("loss", ["lidar.loss, target: lidar_top", "device.loss, target: orin"])
+def test_what_is_lost_reaches_no_monitor(run, loss):
+    document = run(
+        f"{{kind: {loss}, at: 300ms, for: 300ms}}",
+        "{kind: payload.corrupt, target: lidar_top, at: 400ms, for: 150ms}",
+        "{kind: imu.stuck, target: imu, at: 650ms, for: 1ns}",
+        "{kind: payload.corrupt, target: lidar_top, at: 650ms}",
+        stages=False,
+    )
+    found = [(row["verdict"], row["detected_by"]) for row in document["faults"]]
+    assert found[0] in [("detected", "silence"), ("detected", "heartbeat")]
+    assert found[1:] == [("tolerated", None), ("tolerated", None), ("detected", "payload")]
+    assert "payload" not in [one["monitor"] for one in document["other_findings"]]
+
+
+def test_a_loss_on_top_of_another_takes_nothing_from_the_first(run):
+    document = run(*["{kind: lidar.loss, target: lidar_top, at: 300ms}"] * 2, stages=False)
+    assert [row["detected_by"] for row in document["faults"]] == ["silence"] * 2
+
+
 def test_a_sensor_whose_messages_are_all_dropped_is_silent_even_if_nothing_else_comes_any_more(run):
     dropped = [f"{{kind: message.drop, target: {sensor}, at: 400ms}}" for sensor in ("lidar_top", "imu")]
     document = run(*dropped, stages=False)
@@ -135,6 +155,15 @@ def test_a_campaign_is_the_same_again_and_a_longer_one_begins_with_it(folder):
         run_campaign(request, 1, 0, ("imu.stuk",), Quiet())
     with pytest.raises(ConfigError, match="has nothing that any of these kinds"):
         run_campaign(request, 1, 0, ("camera.black",), Quiet())
+
+
+def test_jobs_that_overrun_in_a_campaign_are_there(folder):
+    seldom = "  seldom: {runs_on: gateway.mcu, activation: {period: 500ms}, execution: {wcet: 1ms}, budget: 1ms}\n"
+    system = folder / "seldom.yaml"
+    system.write_text(SYSTEM.replace("  backup:\n", seldom + "  backup:\n", 1), encoding="utf-8")
+    request = FaultsRequest(str(system), Path("drawn"), LOG, stages=False, threads=1)
+    rows = [row for row in run_campaign(request, 20, 0, ("overrun",), Quiet())["runs"] if row["target"] == "seldom"]
+    assert rows and {row["detected_by"] for row in rows} == {"budget"}
 
 
 def test_the_commands_end_with_the_code_of_their_status(folder):

@@ -126,6 +126,19 @@ def test_all_mistakes_are_told_at_once(problems):
     assert len(found) == 7
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "kind: message.delay, target: eye, at: 1s, by: 99999s",
+        "kind: clock.step, target: eye, at: 1s, by: 5",
+        "kind: lidar.sector, target: top, at: 1s, from: 0deg, to: 400deg",
+        "kind: lidar.sector, target: top, at: 1s, from: 0, to: 0deg",
+    ],
+)
+def test_a_value_that_cannot_be_read_is_one_mistake(problems, fault):
+    assert len(problems([f"a: {{{fault}}}"])) == 1
+
+
 def test_every_key_of_a_kind_is_one_of_the_table(system):
     from rt_sched.faults.script_spec import FAULT
 
@@ -174,7 +187,7 @@ def test_what_never_begins_is_told_fault_by_fault(read):
     )
     with pytest.raises(ConfigError) as error:
         strikes_of(script, "f", 2 * 10**9, lambda *_: None, lambda *_: None)
-    assert {(one.path, one.message) for one in error.value.problems} == {
-        ("faults.never", "what sets it off does not happen in this run"),
-        ("faults.late", "it begins at 2s; the run ends at 2s"),
-    }
+    assert [(one.line, one.column, one.path, one.message) for one in error.value.problems] == [
+        (3, 3, "faults.never", "what sets it off does not happen in this run"),
+        (4, 3, "faults.late", "it begins at 2s; the run ends at 2s"),
+    ]

@@ -6,8 +6,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from rt_sched.app.faults.prepared import Struck
+from rt_sched.faults.reaching import Reaching
+from rt_sched.faults.schedule import losses
 from rt_sched.faults.supervision import loss_findings, task_findings
 from rt_sched.faults.watching import Finding, sensor_findings
+from rt_sched.lowering.outages import sensor_outages
 from rt_sched.model import FaultKind
 from rt_sched.runtime.signs_of_life import watching_device
 from safety.monitors.pictures import LookAt, look_at
@@ -19,7 +22,9 @@ def all_findings(struck: Struck, sensors: Collection[str] | None = None, look: L
     `look`: how a picture is looked at.
     """
     drive, topics = struck.drive, struck.drive.mapping.sensor_to_topic
-    yield from sensor_findings(drive.system, struck.faulted, topics, topics if sensors is None else sensors, look)
+    silent = sensor_outages(drive.system, losses(struck.strikes))
+    reaching = Reaching(struck.faulted, {topics[name]: spans for name, spans in silent.items() if name in topics})
+    yield from sensor_findings(drive.system, reaching, topics, topics if sensors is None else sensors, look)
     horizon_ns, over_ns = (end_ns + struck.shift_ns for end_ns in (drive.horizon_ns, drive.timeline.last_arrival_ns))
     for finding in loss_findings(drive.system, struck.timeline.samples, struck.losses, topics, horizon_ns, over_ns):
         yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)

@@ -42,7 +42,7 @@ def run_campaign(
         raise ConfigError([Problem("--kind", 0, 0, name, unknown("kind of fault", name, BY_NAME)) for name in wrong])
     with opened(request) as drive, TemporaryDirectory(prefix="rt-sched-") as folder:
         try:
-            scripts = drawn_scripts(drive.system, drive.active, drive.horizon_ns, runs, seed, kinds)
+            scripts = drawn_scripts(drive.system, drive.active, drive.job_counts, drive.horizon_ns, runs, seed, kinds)
         except ValueError as error:
             raise ConfigError([Problem("--kind", 0, 0, ", ".join(kinds), str(error))]) from None
         unfaulted = Unfaulted(request, progress)

@@ -17,7 +17,8 @@ from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.replay.job import Progress, ReplayRequest, ReplayResult, run_replay
-from rt_sched.faults.outcomes import Decisions, outcomes
+from rt_sched.faults.outcomes import Decisions, Verdict, outcomes
+from rt_sched.faults.reaching import unfelt_strikes
 from rt_sched.faults.script import FaultScript
 from rt_sched.faults.script_file import load_script
 from rt_sched.model import Fault
@@ -84,9 +85,10 @@ def run_script(
     findings = sorted(all_findings(struck), key=lambda one: (one.time_ns, one.monitor))
     replayed = _replayed(request, struck, progress) if request.stages else None
     decisions = None if replayed is None else [(at_ns - struck.shift_ns, one) for at_ns, one in replayed.decisions]
-    found = outcomes(struck.strikes, findings, decisions, None)
-    if decisions is not None and any(one.finding is None for one in found):
-        found = outcomes(struck.strikes, findings, decisions, unfaulted.decisions)
+    unfelt = unfelt_strikes(drive.system, struck.strikes, drive.timeline.samples)
+    found = outcomes(struck.strikes, findings, decisions, None, unfelt)
+    if decisions is not None and any(one.verdict is Verdict.UNKNOWN for one in found):
+        found = outcomes(struck.strikes, findings, decisions, unfaulted.decisions, unfelt)
     side = None if replayed is None else replayed.summary["actuator"]
     risks_ns = [] if side is None else [one["since_ns"] - struck.shift_ns for one in side["minimal_risk"]]
     return run_document(drive, script, file, with_actuators(found, risks_ns), findings, replayed)

@@ -12,7 +12,7 @@ import numpy as np
 
 from rt_sched.app.faults.prepared import Drive, complaints
 from rt_sched.app.inputs.log_inputs import horizon_of
-from rt_sched.errors import ConfigError, Problem
+from rt_sched.errors import ConfigError
 from rt_sched.faults.clocks import arriving_at
 from rt_sched.faults.kinds import BY_NAME, KINDS
 from rt_sched.faults.moments import known_ns, root_of
@@ -186,7 +186,7 @@ class PacedStruck:
             self._refuse(fault, f"it begins at {format_ns(begin_ns)}; the run ends at {format_ns(self._end_ns)}")
 
     def _refuse(self, fault: Injection, reason: str) -> None:
-        self._problems.append(Problem(self._file, 0, 0, f"faults.{fault.name}", reason))
+        self._problems.append(fault.problem(self._file, reason))
 
     def _timed_job_ns(self, task: str, number: int) -> int | None:
         activation = next(one.activation for one in self.drive.system.tasks if one.name == task)

@@ -86,8 +86,13 @@ class Drive:
     @cached_property
     def active(self) -> frozenset[str]:
         """Sensors that the recording holds, and tasks that have jobs."""
-        tasks = (self.task_names[index] for index in np.unique(self.trace.jobs.task))
-        return frozenset(self.mapping.sensor_to_topic).union(tasks)
+        return frozenset(self.mapping.sensor_to_topic).union(self.job_counts)
+
+    @cached_property
+    def job_counts(self) -> dict[str, int]:
+        """By task, how many jobs of it arrive; of those that have any."""
+        found, counts = np.unique(self.trace.jobs.task, return_counts=True)
+        return {self.task_names[index]: int(count) for index, count in zip(found, counts, strict=True)}
 
     def sample_ns(self, sensor: str, number: int) -> int | None:
         """When a message of a sensor arrives."""
@@ -166,18 +171,15 @@ def complaints(drive: Drive, script: FaultScript, file: str, why_not: Mapping[st
     problems = []
     sensors, tasks = {sensor.name for sensor in drive.system.sensors}, set(drive.task_names)
     for fault in script.faults:
-        place = f"faults.{fault.name}"
         if why_not[fault.kind_name]:
             reason = f"{fault.kind_name} is not carried out {where}: {why_not[fault.kind_name]}"
-            problems.append(Problem(file, 0, 0, place, reason))
+            problems.append(fault.problem(file, reason))
         elif fault.target in sensors and fault.target not in drive.mapping.sensor_to_topic:
             reason = f"{drive.recording.path} has no message of {fault.target}, so nothing can happen to them"
-            problems.append(Problem(file, 0, 0, place, reason))
+            problems.append(fault.problem(file, reason))
         elif fault.kind_name in NEED_LOG_TIME and drive.clock_of(fault.target).log_shift_ns is None:
             reason = f"messages of {fault.target} arrive by their stamps, so {fault.kind_name} is not seen"
-            problems.append(Problem(file, 0, 0, place, reason))
+            problems.append(fault.problem(file, reason))
         elif fault.target in tasks and fault.target not in drive.active:
-            problems.append(
-                Problem(file, 0, 0, place, f"{fault.target} has no job in this run, so nothing can stop it")
-            )
+            problems.append(fault.problem(file, f"{fault.target} has no job in this run, so nothing can stop it"))
     return problems
