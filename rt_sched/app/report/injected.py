@@ -14,6 +14,7 @@ from rt_sched.app.faults.document import CAMPAIGN_SCHEMA, RUN_SCHEMA
 from rt_sched.app.inputs.documents import read_document
 from rt_sched.app.runs.manifest import file_sha256
 from rt_sched.errors import DataError
+from rt_sched.faults.kinds import KINDS
 from rt_sched.faults.outcomes import Verdict
 from rt_sched.faults.spread import UPPER_QUANTILE, by_kind
 
@@ -64,4 +65,5 @@ def _section(file: Path, system: str, system_sha256: str) -> Row:
         "kinds": [{key: one[key] for key in _KEYS} for one in kinds],
         "targets": [{key: one[key] for key in ("target", *_KEYS)} for one in document.get("targets", ())],
         "not_struck": list(document.get("not_struck", ())),
+        "kinds_not_struck": [kind.name for kind in KINDS if kind.name not in {one["kind"] for one in kinds}],
     }

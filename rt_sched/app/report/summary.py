@@ -227,9 +227,11 @@ def _recovered(instants: Row | None) -> Row:
 
 
 def _injected(files: Sequence[Row]) -> Row:
-    runs, detected, tolerated = (sum(one[key] for one in files) for key in ("runs", "detected", "tolerated"))
-    text = f"{plural(runs, 'fault')}, {detected} detected in time, {tolerated} tolerated" if files else ""
-    return _kind("Injected faults", runs, text)
+    runs = sum(one["runs"] for one in files)
+    said = {"detected": "detected in time", "tolerated": "tolerated", "late": "late", "silent": "silent"}
+    counts = {text: sum(one[key] for one in files) for key, text in {**said, "unknown": "not known"}.items()}
+    parts = [plural(runs, "fault"), *(f"{count} {text}" for text, count in counts.items() if count)]
+    return _kind("Injected faults", runs, ", ".join(parts) if files else "")
 
 
 def _above(runs: Sequence[Row]) -> str:

@@ -125,7 +125,7 @@ _ROWS = {
     "fault_part": "kind:text by:text? value_ns:ns",
     "injected": "file:text sha256:text recording:text clock:text status:text instants:int? upper_quantile:text "
     "runs:int detected:int late:int tolerated:int silent:int unknown:int kinds:[injected_kind] "
-    "targets:[injected_target] not_struck:[text]",
+    "targets:[injected_target] not_struck:[text] kinds_not_struck:[text]",
     "injected_kind": _INJECTED,
     "injected_target": f"target:text {_INJECTED}",
     "instants": "file:text sha256:text commit:text? made:text? upper_quantile:text losses:[loss_at_instants]",

@@ -14,6 +14,7 @@ from page_reading import numbers_without_origin
 from rt_sched.app.report.injected import injected_section
 from rt_sched.app.report.job import ReportRequest, report_document
 from rt_sched.errors import DataError
+from rt_sched.faults.kinds import KINDS
 from rt_sched.faults.spread import by_kind, counted
 from rt_sched.report.schedulability import render_schedulability_report
 from rt_sched.report.schedulability.schema import report_schema
@@ -89,6 +90,9 @@ def test_all_three_documents_say_the_same_of_the_same_faults(report_with) -> Non
     assert (run["runs"], run["detected"], run["tolerated"], run["silent"]) == (3, 2, 1, 0)
     assert run["kinds"][0]["detected_ns"]["max_ns"] == 52 * MS
     assert (run["instants"], single["instants"], single["not_struck"]) == (None, 3, ["top"])
+    missing = {kind.name for kind in KINDS} - set(run["kinds_not_struck"])
+    assert missing == {"camera.black", "process.kill"}
+    assert run["kinds_not_struck"] == campaign["kinds_not_struck"] == single["kinds_not_struck"]
     assert document["verdict"] == "schedulable"
     (kind,) = [one for one in document["summary"]["quality"] if one["kind"] == "Injected faults"]
     assert kind["text"] == "9 faults, 6 detected in time, 3 tolerated"
@@ -100,12 +104,21 @@ def test_coverage_and_detection_are_drawn(report_with, reviewed) -> None:
     without = render_schedulability_report(reviewed)
     page = render_schedulability_report(report_with(documents("reviewed", *GOOD)["single"]))
     assert 'aria-label="Coverage: detected 2, tolerated 1, unknown 0, late 0, silent 0"' in page
+    assert "No fault of these kinds:" in page
+    assert "No fault of these kinds:" not in without
     assert 'aria-label="Detection of camera.black"' in page
     assert 'aria-label="Detection of camera.black front"' in page
     assert page.count('class="bars"') == without.count('class="bars"') + 2
     assert "Not struck" in page
     assert "Coverage: detected" not in without
     assert "Injected faults" in without
+
+
+def test_the_first_screen_tells_of_every_verdict(report_with) -> None:
+    faults = (*GOOD, fault(3, "overrun", "unknown", None, None), fault(4, "camera.black", "late", 80, 67))
+    document = report_with(documents("reviewed", *faults)["run"])
+    (kind,) = [one for one in document["summary"]["quality"] if one["kind"] == "Injected faults"]
+    assert kind["text"] == "5 faults, 2 detected in time, 1 tolerated, 1 late, 1 not known"
 
 
 @pytest.mark.parametrize("verdict", ["late", "silent"])
