@@ -10,7 +10,7 @@ help:
 	@echo "make install    only prepare the virtual environment"
 	@echo "make lint       format, types and layers only"
 	@echo "make benchmark  replay cost against the bare stage computations, kernel speed, loading of large files"
-	@echo "make evidence   100 000 random systems against oracle and bounds, every mutated rule (hours; into benchmarks/results/)"
+	@echo "make evidence   100 000 random systems against oracle and bounds, every mutated rule, every single fault (hours; benchmarks/README.md)"
 	@echo "make clean      remove the virtual environment and all runs"
 
 install: $(VENV)/.installed
@@ -44,6 +44,11 @@ benchmark: install
 	$(BIN)/python benchmarks/kernel_speed.py
 	$(BIN)/python benchmarks/config_loading.py
 
+RESULTS = benchmarks/results
+ALL_CAMERAS = runs/evidence/hazard_eight_cameras.mcap
+PLANNED = runs/evidence/quad_orin_plan.yaml
+
+# benchmarks/README.md tells what each shows, and how long it takes.
 evidence: install
 	$(BIN)/python benchmarks/evidence/random_systems.py
 	$(BIN)/python benchmarks/evidence/random_analysis.py
@@ -52,10 +57,18 @@ evidence: install
 	$(BIN)/python benchmarks/evidence/mutations.py
 	$(BIN)/python benchmarks/evidence/safety_exploration.py
 	$(BIN)/python benchmarks/evidence/false_trips.py
-	$(BIN)/python benchmarks/evidence/paced_kills.py --inside -o benchmarks/results/paced_kills.json
-	$(BIN)/python benchmarks/evidence/paced_faults.py -o benchmarks/results/paced_faults.json
-	$(BIN)/python benchmarks/evidence/paced_failover.py -o benchmarks/results/paced_failover.json
-	$(BIN)/python benchmarks/replay_overhead.py --json > benchmarks/results/replay_overhead.json
+	mkdir -p runs/evidence
+	$(BIN)/python benchmarks/evidence/single_faults.py quad_orin --json $(RESULTS)/single_faults.json
+	$(BIN)/rt-sched scene hazard --duration 0.8s --force -o $(ALL_CAMERAS)
+	$(BIN)/python benchmarks/evidence/single_faults.py quad_orin --log $(ALL_CAMERAS) \
+		--rest-of $(RESULTS)/single_faults.json --json $(RESULTS)/single_faults_other_cameras.json
+	$(BIN)/rt-sched plan quad_orin -o $(PLANNED)
+	$(BIN)/python benchmarks/failover.py examples/quad_orin.yaml $(PLANNED) --json $(RESULTS)/failover.json
+	$(BIN)/python benchmarks/evidence/paced_kills.py --inside -o $(RESULTS)/paced_kills.json
+	$(BIN)/python benchmarks/evidence/paced_faults.py -o $(RESULTS)/paced_faults.json
+	$(BIN)/python benchmarks/evidence/paced_failover.py -o $(RESULTS)/paced_failover.json
+	$(BIN)/python benchmarks/evidence/paced_hog.py -o $(RESULTS)/paced_hog.json
+	$(BIN)/python benchmarks/replay_overhead.py --json > $(RESULTS)/replay_overhead.json
 
 clean:
 	rm -rf $(VENV) runs build dist

@@ -1,14 +1,15 @@
 """Every single fault that lockstep carries out, at many instants of the cycle: who notices it, and how soon.
 
     python benchmarks/evidence/single_faults.py SYSTEM [--log LOG] [--plan PLAN.yaml] [--instants N] [--kind KIND]
-        [--target TARGET] [--workers N] [--json FILE]
+        [--target TARGET] [--rest-of FILE] [--workers N] [--json FILE]
 
-Every kind strikes every target, at instants all over one largest period of the sensors, from 400 ms on;
-overruns come with the next job then, and need more than its deadline. Messages are the recorded ones, the schedule is
-modelled, no stage runs. When the arbiter or its device ends, the actuators' side goes to MINIMAL_RISK, which is held
-against its own bound. `rt-sched report --faults FILE` reads the result; recoveries by takeovers are measured by
-`benchmarks/failover.py`. FILE.part holds what is done so far, and the next call of the same commit goes on from there.
-Exit 1 where a fault was late, silent or not known, or MINIMAL_RISK came late.
+Every kind strikes every target, at instants all over one largest period of the sensors, from 400 ms on; overruns come
+with the next job then, and need more than its deadline. Messages are the recorded ones, the schedule is modelled, no
+stage runs. When the arbiter or its device ends, the actuators' side goes to MINIMAL_RISK, which is held against its own
+bound. `rt-sched report --faults FILE` reads the result; recoveries by takeovers are measured by
+`benchmarks/failover.py`. `--rest-of FILE`: only what FILE, such a result, names as not struck. FILE.part holds what is
+done so far, and the next call of the same commit goes on from there. Exit 1 where a fault was late, silent or not
+known, or MINIMAL_RISK came late.
 """
 
 from __future__ import annotations
@@ -270,12 +271,14 @@ def main() -> int:
     parser.add_argument("--instants", type=int, default=1000)
     parser.add_argument("--kind", action="append", default=[])
     parser.add_argument("--target", action="append", default=[])
+    parser.add_argument("--rest-of", type=Path)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     asked = Asked(given.system, given.log, given.plan, given.instants)
+    targets = [*given.target, *(json.loads(given.rest_of.read_text("utf-8"))["not_struck"] if given.rest_of else ())]
     part = given.json and given.json.with_name(f"{given.json.name}.part")
-    document = result(asked, given.kind, given.target, given.workers, part)
+    document = result(asked, given.kind, targets, given.workers, part)
     for one in document["minimal_risk_late"]:
         print(f"MINIMAL_RISK later than its bound: {one}")
     if given.json:

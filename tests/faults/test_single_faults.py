@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 
-from single_faults import Asked, Part, Remembered, asked_faults, not_struck, result, struck_rows, too_late  # noqa: E402
+from single_faults import Asked, Part, Remembered, asked_faults, main, not_struck, result, struck_rows, too_late  # noqa: E402
 
 from rt_sched.app.faults.job import opened  # noqa: E402
 from rt_sched.messages.sensor import EncodedImage  # noqa: E402
@@ -69,3 +70,14 @@ def test_what_is_remembered_of_a_picture_is_what_a_look_at_it_shows() -> None:
     assert [look(one) for one in pictures] == [look_at(one) for one in pictures]
     assert look(pictures[0]) is look(pictures[3])
     assert look(EncodedImage(0, "", "jpeg", b"")) is None
+
+
+def test_what_a_recording_has_nothing_of_can_be_struck_on_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    before.write_text(json.dumps({"not_struck": ["imu", "left"]}))
+    call = ["", "quad_orin", "--instants", "1", "--rest-of", str(before), "--kind", "imu.loss", "--kind", "camera.loss"]
+    monkeypatch.setattr(sys, "argv", [*call, "--json", str(after)])
+    assert main() == 0
+    assert [one["target"] for one in json.loads(after.read_text())["targets"]] == ["imu"]
