@@ -77,6 +77,11 @@ class FaultedRecording:
         self._copies_from = {name: beyond << number for number, name in enumerate(copying)}
 
     @property
+    def is_struck(self) -> bool:
+        """Whether any message is another one than was recorded, or may be."""
+        return any(self._strikes.values())
+
+    @property
     def path(self) -> str:
         """Of the file."""
         return self._recording.path

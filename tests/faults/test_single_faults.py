@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,6 +15,8 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 from single_faults import Asked, Part, Remembered, asked_faults, main, not_struck, result, struck_rows, too_late  # noqa: E402
 
 from rt_sched.app.faults.job import opened  # noqa: E402
+from rt_sched.app.faults.prepared import Struck  # noqa: E402
+from rt_sched.faults.script import FaultScript, Injection, Trigger  # noqa: E402
 from rt_sched.messages.sensor import EncodedImage  # noqa: E402
 from rt_sched.units import NS_PER_MS  # noqa: E402
 from safety.monitors.pictures import look_at  # noqa: E402
@@ -81,3 +84,12 @@ def test_what_a_recording_has_nothing_of_can_be_struck_on_another_one(
     monkeypatch.setattr(sys, "argv", [*call, "--json", str(after)])
     assert main() == 0
     assert [one["target"] for one in json.loads(after.read_text())["targets"]] == ["imu"]
+
+
+def test_messages_are_read_again_only_where_a_fault_strikes_them() -> None:
+    with opened(ASKED.request) as drive:
+        for kind, target, again in (("process.kill", "fuse", False), ("camera.black", "rear", True)):
+            fault = Injection("fault", kind, target, Trigger(500 * NS_PER_MS))
+            struck = Struck(drive, FaultScript((fault,)), "")
+            assert (struck.timeline is not drive.timeline) == again
+            assert np.array_equal(struck.timeline.samples.arrival_ns, drive.timeline.samples.arrival_ns)

@@ -130,7 +130,9 @@ class Struck:
         self._seed = script.seed
         self.faulted = self.recording(drive.recording)
         topics = drive.mapping.sensor_to_topic
-        self.timeline = build_timeline(self.faulted, drive.system.sensors, topics)
+        self.timeline = drive.timeline
+        if self.faulted.is_struck:
+            self.timeline = build_timeline(self.faulted, drive.system.sensors, topics)
         #: By how much times of the run with faults are larger: its first message may be another one.
         self.shift_ns = drive.timeline.origin_ns - self.timeline.origin_ns
 
