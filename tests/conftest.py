@@ -1,6 +1,7 @@
 """What tests of several folders share.
 
-Property tests try the same examples on every run, so that a failure is one that anybody can repeat.
+Property tests try the same examples on every run, so that a failure is one that anybody can repeat; how long an example
+takes is no part of it.
 
 `pytest --hypothesis-profile=search` looks at new examples each time.
 """
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("same", derandomize=True)
-settings.register_profile("search", derandomize=False, print_blob=True)
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("search", derandomize=False, print_blob=True, deadline=None)
 settings.load_profile("same")
 
 #: Tests that take cores of this host for real-time classes; they would disturb one another, so one worker has them all.
