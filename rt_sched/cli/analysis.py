@@ -16,11 +16,13 @@ from rt_sched.cli.shared import (
     EXIT_USAGE,
     VERDICT_CODES,
     Json,
+    Plan,
     app,
-    compiling,
+    compiler_told,
     console,
     error_document,
     print_json,
+    tell,
 )
 from rt_sched.errors import ConfigError
 
@@ -76,10 +78,7 @@ def analyze(
             help="Also these fault scenarios, with the changes of mode that they need; all: every one of both.",
         ),
     ] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option("--plan", metavar="PLAN.yaml", help="A plan as rt-sched plan writes it, in place of a policy."),
-    ] = None,
+    plan: Plan = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -99,7 +98,6 @@ def analyze(
         if target is not None and target.resolve() == Path(task_set or system or "").resolve():
             raise typer.BadParameter(f"{target} is the file that is analysed", param_hint=option)
     from rt_sched.app.analyze import job
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     named = _system_or_set(system, task_set)
     if task_set is None:
@@ -118,7 +116,7 @@ def analyze(
     def analyse() -> dict[str, Any]:
         if task_set is None:
             searches = _tell_searches if margins else None
-            analysed = job.analysed_system(named, policy, methods, searches, faults, plan, _tell)
+            analysed = job.analysed_system(named, policy, methods, searches, faults, plan, tell)
         else:
             request = job.TaskSetRequest(task_set, policy, preemption, unit, most_urgent)
             given = request.load()
@@ -134,7 +132,7 @@ def analyze(
             job.write_document(document, output)
         return document
 
-    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
+    with compiler_told():
         if watch:
             raise typer.Exit(_watched(analyse, named, plan, as_json=as_json))
         document = analyse()
@@ -246,10 +244,7 @@ def explain(
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="Mode of the system.", show_default="the first")
     ] = None,
-    plan_file: Annotated[
-        Path | None,
-        typer.Option("--plan", metavar="PLAN.yaml", help="A plan as rt-sched plan writes it, in place of a policy."),
-    ] = None,
+    plan_file: Plan = None,
     chain: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a frame in a run only this chain.", show_default="all")
     ] = None,
@@ -268,13 +263,12 @@ def explain(
         raise typer.BadParameter("is for a frame of a run", param_hint="--chain")
     from rt_sched.app.analyze.job import TaskSetRequest
     from rt_sched.app.explain import job
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
-    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
+    with compiler_told():
         named = _system_or_set(system, task_set)
         if task_set is None:
             _refuse_set_options(preemption, unit, most_urgent)
-            document = job.explained_in_system(task, named, policy, mode, plan_file, _tell)
+            document = job.explained_in_system(task, named, policy, mode, plan_file, tell)
         elif plan_file is not None:
             raise typer.BadParameter("is for a system file", param_hint="--plan")
         else:
@@ -286,10 +280,6 @@ def explain(
         from rt_sched.app.explain.text import text_of
 
         typer.echo(text_of(document))
-
-
-def _tell(text: str) -> None:
-    typer.echo(text, err=True)
 
 
 def _tell_searches(done: int, of: int) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rt_sched.cli.shared import EXIT_NO, EXIT_OK, Json, app, compiling, console, print_json
+from rt_sched.cli.shared import EXIT_NO, EXIT_OK, Json, app, compiler_told, console, print_json
 
 _SIDE = "A system file, plan file, analyze --json document, report.json, run folder or summary.json."
 
@@ -61,10 +61,9 @@ def diff(
         raise typer.BadParameter("name the same file", param_hint="--markdown and --junit")
     from rt_sched.app.diff import job, text
     from rt_sched.app.diff.junit import junit as junit_text
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.DiffRequest(before, after, system, strict)
-    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
+    with compiler_told():
         document = job.difference(request)
     if markdown is not None and markdown != "-":
         job.write_text(Path(markdown), text.markdown(document))

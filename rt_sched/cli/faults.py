@@ -10,13 +10,17 @@ import typer
 from rt_sched.cli.shared import (
     Duration,
     Json,
+    Plan,
+    Policy,
     Rate,
     RunOutput,
     Salvage,
+    Seed,
+    Threads,
     Tier,
     app,
     command_line,
-    compiling,
+    compiler_told,
     console,
     help_without_command,
     print_json,
@@ -40,12 +44,6 @@ def faults(context: typer.Context) -> None:
 System = Annotated[str, typer.Argument(metavar="SYSTEM", help="System file, or the short name of an example.")]
 LogOption = Annotated[
     str, typer.Option("--log", metavar="LOG", help="A recording, or the short name of a shipped one.")
-]
-Plan = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.yaml", help="A plan, in place of a policy.")]
-Policy = Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")]
-Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the modelled execution times.")]
-Threads = Annotated[
-    int | None, typer.Option(min=1, max=1024, help="Host threads; changes no result.", show_default="one per core")
 ]
 
 
@@ -94,7 +92,6 @@ def run(
     from rt_sched.app.faults.tables import print_run
     from rt_sched.app.paced.call import PacedWords, paced_request, refuse_words
     from rt_sched.app.terminal import Terminal
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     terminal = Terminal(quiet=as_json)
     if paced:
@@ -108,7 +105,7 @@ def run(
         request = job.FaultsRequest(
             system, script, log, plan, policy, seed, threads, stages, output, salvage, command_line()
         )
-        with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
+        with compiler_told(terminal.note):
             document = job.run_faults(request, terminal)
     terminal.close()
     if as_json:
@@ -144,13 +141,12 @@ def campaign(
     from rt_sched.app.faults.job import FaultsRequest
     from rt_sched.app.faults.tables import print_campaign
     from rt_sched.app.terminal import Terminal
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     terminal = Terminal(quiet=as_json)
     request = FaultsRequest(
         system, Path("(drawn)"), log, plan, policy, seed, threads, stages, None, salvage, command_line()
     )
-    with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
+    with compiler_told(terminal.note):
         document = run_campaign(request, runs, draw, tuple(kind or ()), terminal, report)
     terminal.close()
     if as_json:

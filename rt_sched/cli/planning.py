@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiling, console, print_json
+from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiler_told, console, print_json, tell
 
 
 @app.command(short_help="Find the best plan that the analysis accepts.")
@@ -57,7 +57,6 @@ def plan(
     """Find a plan that the analysis accepts, the best for an objective: exit 0 found, 1 impossible, 3 not known."""
     from rt_sched.app.plan import job
     from rt_sched.app.plan.tables import print_plan
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
     from rt_sched.units import NS_PER_S, parse_time
 
     try:
@@ -90,10 +89,7 @@ def plan(
         free_offsets=free_offsets,
     )
 
-    def tell(text: str) -> None:
-        typer.echo(text, err=True)
-
-    with told_before_compiling(lambda kept: tell(compiling(kept=kept))):
+    with compiler_told():
         document = job.planned_document(request, tell)
     if as_json:
         print_json(document)

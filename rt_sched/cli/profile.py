@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rt_sched.cli.shared import Json, Log, Salvage, app, command_line, compiling, console, print_json
+from rt_sched.cli.shared import Json, Log, Salvage, app, command_line, compiler_told, console, print_json
 
 
 @app.command("profile", short_help="Measure the execution times of all stages here.")
@@ -29,14 +29,13 @@ def profile(
     from rt_sched.app.profile.job import profile as job
     from rt_sched.app.profile.text import print_profile, write_profile
     from rt_sched.app.terminal import Terminal
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = profile_request(
         system, log, duration=duration, jobs=jobs, margin=margin, contention=contention, salvage=salvage,
         command=command_line(),
     )  # fmt: skip
     terminal = Terminal(quiet=as_json)
-    with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
+    with compiler_told(terminal.note):
         document = job(request, terminal)
     terminal.close()
     if output is not None:

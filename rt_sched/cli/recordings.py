@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rt_sched.cli.shared import Json, Log, Salvage, app, compiling, print_json
+from rt_sched.cli.shared import Json, Log, Salvage, app, compiler_told, print_json
 
 
 @app.command(short_help="Write a system file for a recording.")
@@ -71,7 +71,6 @@ def scene(
     """Make a synthetic recording by name, with its ground truth in a file of its own beside it."""
     from rt_sched.app import scene as job
     from rt_sched.app.terminal import Terminal
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     terminal = Terminal(quiet=as_json)
     if show_list:
@@ -94,7 +93,7 @@ def scene(
         overwrite=force,
     )
     try:
-        with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
+        with compiler_told(terminal.note):
             document = job.make_scene(request, terminal)
     finally:
         terminal.close()

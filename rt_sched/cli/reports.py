@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rt_sched.cli.shared import VERDICT_CODES, Json, app, command_line, compiling, print_json
+from rt_sched.cli.shared import VERDICT_CODES, Json, Plan, Policy, app, command_line, compiler_told, print_json
 
 
 @app.command(short_help="Write the schedulability report for a safety review.")
@@ -25,11 +25,8 @@ def report(
             show_default="the one that the runs were made with",
         ),
     ] = None,
-    policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option("--plan", metavar="PLAN.yaml", help="A plan as rt-sched plan writes it, in place of a policy."),
-    ] = None,
+    policy: Policy = None,
+    plan: Plan = None,
     search: Annotated[
         Path | None,
         typer.Option("--search", metavar="FILE.json", help="What rt-sched search --json found, as evidence."),
@@ -64,7 +61,6 @@ def report(
     """Write a schedulability report of a system, with the evidence of runs: exit 0 proven, 1 refuted, 3 not known."""
     from rt_sched.app.report import files
     from rt_sched.app.report.job import ReportRequest, report_document
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     if not runs and system is None:
         raise typer.BadParameter("give run folders, or a system file with --system", param_hint="RUN")
@@ -91,7 +87,7 @@ def report(
         injected=tuple(faults or ()),
         command=command_line(),
     )
-    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
+    with compiler_told():
         document = report_document(request, _tell)
     beside = files.write_report(document, output)
     if requirements is not None:

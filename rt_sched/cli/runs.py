@@ -12,13 +12,17 @@ from rt_sched.cli.shared import (
     Duration,
     Json,
     Log,
+    Plan,
+    Policy,
     Rate,
     RunOutput,
     Salvage,
+    Seed,
+    Threads,
     Tier,
     app,
     command_line,
-    compiling,
+    compiler_told,
     console,
     print_json,
 )
@@ -41,15 +45,10 @@ def replay(
             show_default="made from the recording, as init does",
         ),
     ] = None,
-    policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option("--plan", metavar="PLAN.yaml", help="A plan as rt-sched plan writes it, in place of a policy."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the modelled execution times.")] = 0,
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Host threads; changes no result.", show_default="one per core")
-    ] = None,
+    policy: Policy = None,
+    plan: Plan = None,
+    seed: Seed = 0,
+    threads: Threads = None,
     fault: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,7 +72,6 @@ def replay(
     """Replay a recording through its pipelines, in lockstep with modelled devices, or paced on this host."""
     from rt_sched.app.replay import job
     from rt_sched.app.terminal import Terminal
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     terminal = Terminal(quiet=as_json)
     if paced:
@@ -101,7 +99,7 @@ def replay(
         salvage=salvage,
         command=command_line(),
     )
-    with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
+    with compiler_told(terminal.note):
         result = job.run_replay(request, terminal)
     _show(result, terminal, as_json)
 
@@ -121,9 +119,8 @@ def rerun(
 ) -> None:
     """Schedule a paced run's own arrivals and CPU times once more in virtual time, and say what was later and why."""
     from rt_sched.app.rerun import print_rerun, rerun_document
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
-    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
+    with compiler_told():
         document = rerun_document(run)
     if as_json:
         print_json(document)

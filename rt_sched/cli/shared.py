@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +30,15 @@ Log = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout; all else goes to stderr.")]
 Salvage = Annotated[bool, typer.Option("--salvage", help="Read what can be read of a damaged recording.")]
+Policy = Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")]
+Plan = Annotated[
+    Path | None,
+    typer.Option("--plan", metavar="PLAN.yaml", help="A plan as rt-sched plan writes it, in place of a policy."),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the modelled execution times.")]
+Threads = Annotated[
+    int | None, typer.Option(min=1, max=1024, help="Host threads; changes no result.", show_default="one per core")
+]
 RunOutput = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="DIR", help="Run folder.", show_default="runs/LOG, numbered")
 ]
@@ -78,9 +88,21 @@ VERDICT_CODES = {"schedulable": EXIT_OK, "unschedulable": EXIT_NO, "inconclusive
 NO_CACHE = "no folder for them can be written; name one in NUMBA_CACHE_DIR"
 
 
-def compiling(*, kept: bool) -> str:
-    """Says that a command has to wait for the compiler first."""
-    return "compiling kernels, up to two minutes" + ("" if kept else f", in every run: {NO_CACHE}")
+def tell(text: str) -> None:
+    """A line on stderr."""
+    typer.echo(text, err=True)
+
+
+@contextmanager
+def compiler_told(say: Callable[[str], None] = tell) -> Iterator[None]:
+    """In its block, `say` is told once that the command has to wait for the compiler, where it has to."""
+    from rt_sched.kernels.compiling.waiting import told_before_compiling
+
+    def told(kept: bool) -> None:
+        say("compiling kernels, up to two minutes" + ("" if kept else f", in every run: {NO_CACHE}"))
+
+    with told_before_compiling(told):
+        yield
 
 
 def console(*, to_stderr: bool = False) -> Any:

@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from rt_sched.cli.shared import EXIT_CODES, Json, app, command_line, compiling, console, print_json
+from rt_sched.cli.shared import (
+    EXIT_CODES,
+    Json,
+    Policy,
+    Threads,
+    app,
+    command_line,
+    compiler_told,
+    console,
+    print_json,
+    tell,
+)
 
 
 @app.command(short_help="Simulate any number of runs, and count.")
@@ -18,7 +29,7 @@ def simulate(
     execution: Annotated[
         str, typer.Option(help="Execution times: wcet, bcet, uniform, profile or adversarial.")
     ] = "profile",
-    policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")] = None,
+    policy: Policy = None,
     plan: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A plan file.", show_default="made from the system")
     ] = None,
@@ -30,9 +41,7 @@ def simulate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the first run; run i has seed + i.")] = 0,
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Host threads; changes no result.", show_default="one per core")
-    ] = None,
+    threads: Threads = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -57,7 +66,6 @@ def simulate(
     """Simulate a system in virtual time, without its perception code; statistics of any number of runs."""
     from rt_sched.app.simulate import job
     from rt_sched.app.terminal import Terminal
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.SimulateRequest(
         system=system,
@@ -79,7 +87,7 @@ def simulate(
     charts: list[Any] = []
     terminal = Terminal(quiet=as_json)
     try:
-        with told_before_compiling(lambda kept: terminal.note(compiling(kept=kept))):
+        with compiler_told(terminal.note):
             document = job.simulate(request, terminal, charts.append)
     finally:
         terminal.close()
@@ -108,7 +116,7 @@ def search(
         str, typer.Option(metavar="TIME|N", help="For how long, such as 10s; or how many runs, such as 5000.")
     ] = "10s",
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="With the same number of runs, finds the same.")] = 0,
-    policy: Annotated[str | None, typer.Option(help="rms, dm, opa or edf.", show_default="the system file's")] = None,
+    policy: Policy = None,
     plan: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A plan file.", show_default="made from the system")
     ] = None,
@@ -132,7 +140,6 @@ def search(
     Ctrl-C ends it early, with what was found so far.
     """
     from rt_sched.app.search import job
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.SearchRequest(
         system=system,
@@ -147,10 +154,7 @@ def search(
         command=command_line(),
     )
 
-    def tell(text: str) -> None:
-        typer.echo(text, err=True)
-
-    with told_before_compiling(lambda kept: tell(compiling(kept=kept))):
+    with compiler_told():
         document = job.searched_document(request, tell)
     if as_json:
         print_json(document)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rt_sched.cli.shared import NO_CACHE, Json, app, console, print_json
+from rt_sched.cli.shared import NO_CACHE, Json, app, console, print_json, tell
 from rt_sched.errors import DeploymentError
 
 
@@ -76,4 +76,4 @@ def compile_kernels() -> None:
 
     if not numba_cache.CACHE:
         raise DeploymentError(f"compiled kernels cannot be kept: {NO_CACHE}")
-    compile_all(lambda text: typer.echo(text, err=True))
+    compile_all(tell)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiling, console, print_json
+from rt_sched.cli.shared import VERDICT_CODES, Json, app, compiler_told, console, print_json
 
 
 @app.command("what-if", short_help="Verdicts with changes beside those without.")
@@ -44,12 +44,11 @@ def what_if(
     if not (add_camera or remove or setting):
         raise typer.BadParameter("say what is to change", param_hint="--add-camera, --remove or --set")
     from rt_sched.app.what_if import job
-    from rt_sched.kernels.compiling.waiting import told_before_compiling
 
     request = job.WhatIfRequest(
         system, tuple(add_camera or ()), tuple(remove or ()), tuple(setting or ()), policy, plan
     )
-    with told_before_compiling(lambda kept: typer.echo(compiling(kept=kept), err=True)):
+    with compiler_told():
         document = job.what_if(request)
     if as_json:
         print_json(document)
