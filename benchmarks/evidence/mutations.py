@@ -21,7 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from machine import describe_run
-from mutation_list import MUTATIONS, Mutation
+from mutation import Mutation
+from mutation_list import MUTATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "mutations.json"

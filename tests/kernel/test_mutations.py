@@ -8,7 +8,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 
-from mutation_list import MUTATIONS, Mutation  # noqa: E402
+from mutation import Mutation  # noqa: E402
+from mutation_list import MUTATIONS  # noqa: E402
 from mutations import run  # noqa: E402
 
 SAMPLE = (
