@@ -22,6 +22,7 @@ from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.feed.publisher import publisher_of
 from rt_sched.runtime.paced.health.order import HealthOrder
 from rt_sched.runtime.paced.health.side import seat_of
+from rt_sched.runtime.paced.seats.beside import Beside
 from rt_sched.units import NS_PER_MS
 
 from .conftest import SYSTEM
@@ -119,26 +120,26 @@ def test_it_stands_below_all_tasks_unless_a_core_is_free(system: System, plan: P
 
 
 def test_it_comes_before_other_processes_only_where_enough_is_left_to_them(system: System, plan: Plan) -> None:
-    publisher, watch = publisher_of(system, plan, BYTES), ordered(system, plan, always=True)
+    processes, watch = Beside(publisher_of(system, plan, BYTES, None), ()), ordered(system, plan, always=True)
 
     def leaves(lost_ms: int, watch: HealthOrder = watch, tier: Tier = Tier.FIFO) -> bool:
         loss = SupplyLoss(lost_ms * NS_PER_MS, 1000 * NS_PER_MS, "")
-        return leaves_enough(system, plan, tier, publisher, loss, watch)
+        return leaves_enough(system, plan, tier, processes, loss, watch)
 
     small = replace(watch, cycle_wcet_ns=10_000)
     assert leaves(50, small) and not leaves(50, small, Tier.DEADLINE)
     assert not leaves(50, replace(watch, cycle_wcet_ns=watch.period_ns))
     assert leaves(900)  # what is counted anyway
     ordinary = replace(watch, is_ordinary=True)
-    assert host_share(system, plan, Tier.FIFO, publisher, None, ordinary) == host_share(
-        system, plan, Tier.FIFO, publisher, None
+    assert host_share(system, plan, Tier.FIFO, processes, None, ordinary) == host_share(
+        system, plan, Tier.FIFO, processes, None
     )
 
 
 def test_beside_tasks_it_is_one_more_of_their_core_and_delays_none(system: System, plan: Plan) -> None:
-    publisher, watch = publisher_of(system, plan, BYTES), ordered(system, plan, always=True)
-    without = host_share(system, plan, Tier.FIFO, publisher, None)
-    beside = host_share(system, plan, Tier.FIFO, publisher, None, watch)
+    processes, watch = Beside(publisher_of(system, plan, BYTES, None), ()), ordered(system, plan, always=True)
+    without = host_share(system, plan, Tier.FIFO, processes, None)
+    beside = host_share(system, plan, Tier.FIFO, processes, None, watch)
     name = plan.processors[watch.processor].name
     modes = [mode_loads(share.system, share.plan)[0] for share in (without, beside)]
     alone, also = (mode_bounds(mode, without.methods) for mode in modes)
@@ -154,4 +155,4 @@ def test_beside_tasks_it_is_one_more_of_their_core_and_delays_none(system: Syste
     assert plan.processors[placed["sensors watched"].processor].name == name
     mine = [one.level for one in without.plan.placements if one.processor == watch.processor]
     assert placed["sensors watched"].level > max(mine)
-    assert host_share(system, plan, Tier.USER, publisher, None, watch).system is system
+    assert host_share(system, plan, Tier.USER, processes, None, watch).system is system

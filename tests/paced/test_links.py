@@ -11,7 +11,7 @@ import pytest
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import JobStatus
 
-from .conftest import Running
+from .conftest import ROOT, Running
 
 SYSTEM = """
 rt_sched: 1
@@ -137,6 +137,46 @@ def test_bounds_allow_for_the_process_of_the_link(ended: Any) -> None:
     assert chain["latency_bound_ns"] > modelled_ns + ended.summary["links"][0]["allowed_ns"]
 
 
-def test_the_tier_deadline_refuses_links(folder: Path) -> None:
-    tried = Running(folder / "none", "--tier", "deadline", "--duration", "1s", system=folder / "linked.yaml").end()
-    assert tried.code == 2 and ("the link ethernet" in tried.errors or "tier deadline" in tried.errors)
+@pytest.fixture(scope="module")
+def reserved(folder: Path, tiers: dict[str, TierReport]) -> Any:
+    if not tiers["deadline"].available:
+        pytest.skip(f"this host has no tier deadline: {'; '.join(tiers['deadline'].reasons)}")
+    return Running(folder / "reserved", "--tier", "deadline", "--duration", "2s", system=folder / "linked.yaml").end()
+
+
+def test_a_reservation_carries_every_message(reserved: Any) -> None:
+    assert reserved.code in (0, 1, 3), reserved.errors
+    for target in ("far_large", "far_small", "far_dated"):
+        sent = _sent(reserved, target)
+        there = sent["delivered_ns"] >= 0
+        assert there.sum() > 30
+        late_ns = (sent["delivered_ns"] - sent["end_ns"])[there] - LATENCY_NS
+        assert (late_ns >= 0).all() and np.median(late_ns) < 5e6
+        assert np.isin(reserved.jobs(target)["arrival_ns"], sent["delivered_ns"]).all()
+
+
+def test_bounds_allow_for_a_period_of_that_reservation(reserved: Any) -> None:
+    (chain,), (link,) = reserved.summary["chains"], reserved.summary["links"]
+    assert reserved.summary["supply_loss"] is None or not reserved.summary["supply_loss"]["counted"]
+    assert chain["latency_bound_ns"] > LARGE_NS + LATENCY_NS + link["allowed_ns"]
+
+
+def test_a_core_without_room_for_the_link_is_named(folder: Path, tiers: dict[str, TierReport]) -> None:
+    if not tiers["deadline"].available:
+        pytest.skip(f"this host has no tier deadline: {'; '.join(tiers['deadline'].reasons)}")
+    full = SYSTEM.replace("wcet: 5ms", "wcet: 13ms").replace("deadline: 10ms", "deadline: 20ms")
+    (folder / "full.yaml").write_text(full)
+    tried = Running(folder / "none", "--tier", "deadline", "--duration", "1s", system=folder / "full.yaml").end()
+    assert tried.code == 2 and "for the link ethernet" in tried.errors and "admits" in tried.errors
+
+
+def test_the_example_runs_with_reservations(folder: Path, tiers: dict[str, TierReport]) -> None:
+    """Its cores are too full for bounds, as ordinary processes have less than the kernel would lend them."""
+    if not tiers["deadline"].available:
+        pytest.skip(f"this host has no tier deadline: {'; '.join(tiers['deadline'].reasons)}")
+    linked = ROOT / "examples" / "host_linked.yaml"
+    ended = Running(folder / "example", "--tier", "deadline", "--duration", "2s", system=linked).end()
+    assert ended.code in (0, 1, 3), ended.errors
+    (row,) = ended.summary["links"]
+    assert row["delivered"] > 25 and row["late_p50_ns"] < row["allowed_ns"]
+    assert {worker["class"] for worker in ended.summary["workers"]} == {"SCHED_DEADLINE"}

@@ -12,7 +12,7 @@ from rt_sched.app.paced.actuator import actuator_of_run
 from rt_sched.app.paced.device_losses import failover_document
 from rt_sched.app.paced.health import health_document
 from rt_sched.app.paced.host_supply import HostShare
-from rt_sched.app.paced.links import links_document, seats_of
+from rt_sched.app.paced.links import links_document
 from rt_sched.app.paced.sections import degraded_document, sections_document
 from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
@@ -90,7 +90,7 @@ def paced_document(
         "actuator": actuator_of_run(outcome.actuator),
         "health": health_document(outcome.health),
         "feed": feed,
-        "links": links_document(outcome, seats_of(order)),
+        "links": links_document(outcome, order.beside.links),
         "pauses": [asdict(pause) for pause in outcome.pauses],
         "failover": failover_document(order, outcome),
         "supply_loss": None

@@ -23,10 +23,11 @@ from rt_sched.app.paced.links import with_lateness
 from rt_sched.model import ExecutionTime, Placement, Plan, Policy, Sporadic, System, Task
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
-from rt_sched.runtime.paced.feed.publisher import Publisher
+from rt_sched.runtime.paced.feed.publisher import LATE_TIMES, Publisher
 from rt_sched.runtime.paced.health.order import HealthOrder
-from rt_sched.runtime.paced.links.seat import LinkSeat
+from rt_sched.runtime.paced.seats.beside import Beside
 from rt_sched.runtime.paced.seats.reservations import task_reservations
+from rt_sched.runtime.paced.seats.wakeups import Wakeups, with_switches
 from rt_sched.trace.records import Trace
 
 
@@ -53,13 +54,11 @@ def host_share(
     system: System,
     plan: Plan,
     tier: Tier,
-    publisher: Publisher,
+    beside: Beside,
     loss: SupplyLoss | None,
     watch: HealthOrder | None = None,
-    links: Sequence[LinkSeat] = (),
 ) -> HostShare:
-    """What is analysed beside a run of a tier. `watch`: over sensors, where it shares a core with tasks. `links`: the
-    processes of emulated ones.
+    """What is analysed beside a run of a tier. `watch`: over sensors, where it shares a core with tasks.
 
     The kernel lends a core to ordinary processes only when these have had less than their part of a period. As long as
     it never has, all bounds hold that count nothing for it; and as long as these hold, tasks leave at least
@@ -67,9 +66,11 @@ def host_share(
     """
     if tier is Tier.USER:
         return HostShare(system, plan, METHODS, {}, None, {}, ())
-    system, plan = with_publisher(with_lateness(system, links), plan, publisher)
-    for link in links:
-        system, plan = _with_task(system, plan, link.processor, f"link {link.name}", link.reservation)
+    system = with_lateness(system, beside.links)
+    for link in beside.links:
+        name = f"link {link.name}"
+        system, plan = _with_process(system, plan, link.processor, name, link.wakeups, link.reservation)
+    system, plan = with_publisher(system, plan, beside.publisher)
     if watch is not None and tier is Tier.FIFO and not watch.is_ordinary:
         system, plan = with_watch(system, plan, watch)
     reservations = task_reservations(system, plan) if tier is Tier.DEADLINE else {}
@@ -91,10 +92,9 @@ def leaves_enough(
     system: System,
     plan: Plan,
     tier: Tier,
-    publisher: Publisher,
+    beside: Beside,
     loss: SupplyLoss | None,
     watch: HealthOrder,
-    links: Sequence[LinkSeat] = (),
 ) -> bool:
     """Whether tasks leave ordinary processes their part even where the watch over sensors comes before these.
 
@@ -103,8 +103,8 @@ def leaves_enough(
     processor = plan.processors[watch.processor]
     if tier is not Tier.FIFO or processor.policy is not Policy.FIXED_PRIORITY or not processor.preemptive:
         return False
-    alone = host_share(system, plan, tier, publisher, loss, None, links)
-    return set(host_share(system, plan, tier, publisher, loss, watch, links).counted) <= set(alone.counted)
+    alone = host_share(system, plan, tier, beside, loss)
+    return set(host_share(system, plan, tier, beside, loss, watch).counted) <= set(alone.counted)
 
 
 def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, ...]:
@@ -132,8 +132,26 @@ def _with_blocking(mode: ModeLoad, system: System) -> ModeLoad:
 
 
 def with_publisher(system: System, plan: Plan, publisher: Publisher) -> tuple[System, Plan]:
-    """System and plan with the publisher as a task of its processor, after all others and more urgent than they."""
-    return _with_task(system, plan, publisher.processor, "samples published", publisher.reservation)
+    """System and plan with the publisher on its processor, more urgent than all others there."""
+    name, takes = "samples published", publisher.reservation
+    return _with_process(system, plan, publisher.processor, name, publisher.wakeups, takes)
+
+
+def _with_process(
+    system: System, plan: Plan, index: int, name: str, wakeups: Sequence[Wakeups], takes: Reservation | None
+) -> tuple[System, Plan]:
+    """As one task that may take its whole reservation; without one as a task for each kind of its wake-ups."""
+    if takes is not None:
+        processor = plan.processors[index]
+        elements = {(device.name, one.name): one for device in system.devices for one in device.processing_elements}
+        switch_ns = elements[processor.device, processor.pe].switch_cost_ns
+        return _with_task(system, plan, index, name, with_switches(takes, wakeups, switch_ns))
+    whole_ns = sum(one.cost_ns for one in wakeups)
+    for one in wakeups:
+        deadline_ns = one.jitter_ns + LATE_TIMES * whole_ns
+        one_of = Reservation(one.cost_ns, deadline_ns, one.period_ns)
+        system, plan = _with_task(system, plan, index, f"{name}: {one.name}", one_of, jitter_ns=one.jitter_ns)
+    return system, plan
 
 
 def with_watch(system: System, plan: Plan, watch: HealthOrder) -> tuple[System, Plan]:
@@ -159,15 +177,16 @@ def _with_task(
     takes: Reservation,
     why: str = "to carry messages",
     level: int | None = None,
+    jitter_ns: int = 0,
 ) -> tuple[System, Plan]:
-    """`level`: above all others of its processor, unless given."""
+    """`level`: above all others of its processor, unless given. `jitter_ns`: by which it may come late."""
     processor = plan.processors[index]
     task = Task(
         name=name,
         stage="",
         parameters=(),
         pe=(processor.device, processor.pe),
-        activation=Sporadic(takes.period_ns),
+        activation=Sporadic(takes.period_ns, jitter_ns=jitter_ns),
         inputs=(),
         execution=ExecutionTime(1, takes.runtime_ns, (), why),
         deadline_ns=takes.deadline_ns,

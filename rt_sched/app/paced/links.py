@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rt_sched.model import Fault, FaultKind, System
+from rt_sched.model import Fault, FaultKind, OnMessage, System, Task
 from rt_sched.runtime.paced.jobs.journal import NONE
-from rt_sched.runtime.paced.links.seat import LinkSeat, link_seats, seat_of
+from rt_sched.runtime.paced.links.seat import LinkSeat, seat_of
 from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome
 from rt_sched.trace.statistics import spread_of
 
 
-def seats_of(order: PacedOrder) -> tuple[LinkSeat, ...]:
-    """What the processes of links take."""
-    return link_seats(order.system, order.plan, order.setup, order.rehearsal.bytes_of)
-
-
 def with_lateness(system: System, seats: Sequence[LinkSeat]) -> System:
-    """The system with the latency of every link as late as its process may be; the monitor `links` holds it to that."""
+    """The system with the latency of every link as late as its process may be; the monitor `links` holds it to that.
+
+    Messages may also be in time, so jobs that they activate come by as much less regularly.
+    """
     late_ns = {seat.name: seat.late_ns for seat in seats}
     links = tuple(
         dataclasses.replace(link, latency_ns=link.latency_ns + late_ns.get(link.name, 0)) for link in system.links
     )
-    return dataclasses.replace(system, links=links)
+    return dataclasses.replace(system, links=links, tasks=tuple(_less_regular(task, late_ns) for task in system.tasks))
+
+
+def _less_regular(task: Task, late_ns: Mapping[str, int]) -> Task:
+    jitter_ns = max((late_ns.get(one.link, 0) for one in task.inputs if one.link is not None), default=0)
+    if not jitter_ns or not isinstance(task.activation, OnMessage):
+        return task
+    activation = dataclasses.replace(task.activation, jitter_ns=task.activation.jitter_ns + jitter_ns)
+    return dataclasses.replace(task, activation=activation)
 
 
 def link_losses(order: PacedOrder, outcome: PacedOutcome) -> tuple[Fault, ...]:

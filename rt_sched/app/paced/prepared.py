@@ -40,11 +40,10 @@ from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.deployment import host_cores
 from rt_sched.runtime.paced.devices.answers import device_failover
 from rt_sched.runtime.paced.feed.feeder import Playback, decode_ahead
-from rt_sched.runtime.paced.feed.publisher import publisher_of
 from rt_sched.runtime.paced.jobs.rehearsal import REHEARSED_NS, Rehearsal, rehearse
-from rt_sched.runtime.paced.links.seat import link_seats
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.refusal import refuse
+from rt_sched.runtime.paced.seats.beside import beside_tasks
 from rt_sched.runtime.timeline import Timeline, build_timeline
 from sensors.decode_ahead import decoded_with_pixels
 from sensors.mapping import TopicMapping
@@ -109,10 +108,11 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
     until_ns = min(usual[1].last_arrival_ns + usual[1].origin_ns - timeline.origin_ns, horizon_ns)
     recorded = mapping.sensor_to_topic.keys()
     health = health_order(system, plan, recorded, rehearsal.bytes_of, until_ns, always=faults is not None)
+    blows = () if faults is None else faults.blows()
+    watched = {blow.link for blow in blows if blow.link is not None}
+    beside = beside_tasks(system, plan, given.setup, rehearsal.bytes_of, tier, watched)
     if health is not None:
-        publisher = publisher_of(system, plan, rehearsal.bytes_of)
-        links = link_seats(system, plan, given.setup, rehearsal.bytes_of)
-        enough = leaves_enough(system, plan, tier, publisher, supply_loss(), health, links)
+        enough = leaves_enough(system, plan, tier, beside, supply_loss(), health)
         health = replace(health, is_ordinary=not enough)
 
     def make_stage(index: int) -> Stage:
@@ -130,7 +130,6 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
             playback, feed, lambda message: decoded_with_pixels(again.decode(message), needs.get(message.topic, ()))
         )
 
-    blows = () if faults is None else faults.blows()
     order = PacedOrder(
         system=system,
         plan=plan,
@@ -140,6 +139,7 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
         samples=timeline.samples,
         horizon_ns=horizon_ns,
         rehearsal=rehearsal,
+        beside=beside,
         make_stage=make_stage,
         decode=decode,
         output_ports=output_ports,

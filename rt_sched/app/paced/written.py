@@ -15,7 +15,7 @@ from rt_sched.app.paced.device_losses import detection_of, losses_of
 from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.frames import see_frames
 from rt_sched.app.paced.host_supply import host_monitors, host_share
-from rt_sched.app.paced.links import link_losses, seats_of
+from rt_sched.app.paced.links import link_losses
 from rt_sched.app.paced.prepared import Prepared
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.sections import section_monitors
@@ -35,7 +35,6 @@ from rt_sched.record.mcap_writer import OutputRecorder
 from rt_sched.runtime.host.supply import supply_loss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.deployment import free_core, host_cores
-from rt_sched.runtime.paced.feed.publisher import publisher_of
 from rt_sched.runtime.paced.gather import Course, trace_of
 from rt_sched.runtime.paced.order import PacedOutcome
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, samples_read
@@ -90,9 +89,8 @@ def write_up(
             faults.ended(trace, outcome, watch.decisions)
         recorded = mapping.sensor_to_topic.keys()
         chains = judged_chains(system, plan, trace, lost, recorded, watch.refused_rows, changes)
-        beside_tasks = order.health if free_core(host_cores(system, plan)) is None else None
-        links, publisher = seats_of(order), publisher_of(system, plan, order.rehearsal.bytes_of)
-        share = host_share(system, plan, tier, publisher, supply_loss(), beside_tasks, links)
+        watch_beside = order.health if free_core(host_cores(system, plan)) is None else None
+        share = host_share(system, plan, tier, order.beside, supply_loss(), watch_beside)
         beside = dataclasses.replace(trace, task_names=tuple(task.name for task in share.system.tasks))
         why_none = "the user tier has no bounds" if tier is Tier.USER else share.why_no_bounds
         takeovers = takeover_runs(share.system, share.plan, beside, detection, lost, recorded, watch.refused_rows)

@@ -35,8 +35,7 @@ from rt_sched.runtime.paced.faults.injector import Injector
 from rt_sched.runtime.paced.faults.oversight import Oversight, Watched
 from rt_sched.runtime.paced.faults.strike import Striker
 from rt_sched.runtime.paced.feed.feeder import Playback
-from rt_sched.runtime.paced.feed.publisher import publisher_of
-from rt_sched.runtime.paced.feed.publishing import publish, scheduling_of
+from rt_sched.runtime.paced.feed.publishing import publish
 from rt_sched.runtime.paced.health.side import HealthSide, seat_of
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.links.links import Links
@@ -44,7 +43,8 @@ from rt_sched.runtime.paced.order import LinkCourse, PacedOrder, PacedOutcome, P
 from rt_sched.runtime.paced.posts import Posts
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.roster import State
-from rt_sched.runtime.paced.seats.reservations import as_scheduling, check_room, task_reservations
+from rt_sched.runtime.paced.seats.reservations import as_scheduling, check_room, class_beside, task_reservations
+from rt_sched.runtime.paced.seats.tier import FEEDER_PRIORITY
 from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.runtime.paced.standing import Standing, standings
 from rt_sched.runtime.paced.supervisor import Charge, Duty, Supervisor
@@ -75,8 +75,8 @@ class PacedRun:
         self._order = order
         self._cores = host_cores(order.system, order.plan)
         self._cpusets: dict[int, ExclusiveCpuset] = {}  # one for each core: SCHED_DEADLINE has no pinning inside
-        self._publisher = publisher_of(order.system, order.plan, order.rehearsal.bytes_of)
-        self._publisher_scheduling = scheduling_of(self._publisher, order.tier, order.rate)
+        self._publisher = order.beside.publisher
+        self._publisher_scheduling = class_beside(self._publisher.reservation, FEEDER_PRIORITY, order.tier, order.rate)
         self.clock = PacedClock(order.rate)
         self._reservations = self._reserved()
         self._health = None if order.health is None else HealthSide(order.health, self.clock)
@@ -183,7 +183,7 @@ class PacedRun:
             start("the process that decodes", self._decode)
             start("the process that publishes samples", self._publish)
             for carrier in self._links.carriers:
-                start(f"the process of the link {carrier.name}", partial(carrier.run, real_time=real_time))
+                start(f"the process of the link {carrier.name}", carrier.run)
             if self._actuator is not None:
                 run = partial(self._actuator.run, free_core(self._cores), real_time=real_time)
                 start("the process of the actuators' side", run)
@@ -231,13 +231,13 @@ class PacedRun:
         if order.tier is not Tier.DEADLINE:
             return {}
         reservations = task_reservations(order.system, order.plan)
-        extra = {self._cores[self._publisher.processor]: self._publisher.reservation}
-        check_room(order.system, order.plan, reservations, self._cores, extra, deadline_share())
+        beside = [(name, self._cores[place], one) for name, place, one in order.beside.reserved]
+        check_room(order.system, order.plan, reservations, self._cores, beside, deadline_share())
         return {index: as_scheduling(one, order.rate) for index, one in reservations.items()}
 
     def _lead_ns(self) -> int:
         """The begin wakes everybody: what that takes of a reservation is given back within its period."""
-        given = [*self._reservations.values(), self._publisher_scheduling]
+        given = [*self._reservations.values(), self._publisher_scheduling, *self._links.classes]
         return max([_LEAD_NS, *(one.period_ns for one in given if one is not None)])
 
     def _wait_for(self, wanted: State) -> None:

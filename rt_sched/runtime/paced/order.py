@@ -28,6 +28,7 @@ from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal
 from rt_sched.runtime.paced.jobs.spool import Spool
 from rt_sched.runtime.paced.links.signs import LinkNotice
 from rt_sched.runtime.paced.roster import WorkerLoss
+from rt_sched.runtime.paced.seats.beside import Beside
 from rt_sched.runtime.paced.seats.tier import Seat
 from rt_sched.runtime.paced.sections.records import SectionsRecord
 from rt_sched.trace.records import SampleTable
@@ -46,7 +47,7 @@ class PacedOrder:
     the longest time between two ends of its jobs in health. `blows`: that strike the run while it goes on.
     `failover`: what follows on lost devices; None: nobody watches them, and the run ends with one. `strikes`: at
     devices, given the run itself once it knows its processes. `restarts`: how many times devices are started anew at
-    most. `health`: the watch over sensors, None for none.
+    most. `health`: the watch over sensors, None for none. `beside`: the processes that stand above the tasks.
     """
 
     system: System
@@ -57,6 +58,7 @@ class PacedOrder:
     samples: SampleTable
     horizon_ns: int
     rehearsal: Rehearsal
+    beside: Beside
     make_stage: Callable[[int], Stage]
     decode: Callable[[Playback], None]
     output_ports: Sequence[tuple[str, ...]]

@@ -33,7 +33,7 @@ def refuse(setup: Setup, *, tier: Tier = Tier.FIFO, commands_of: str | None = No
 
     `commands_of`: the task whose outputs go to the actuators' side, None where there is none.
     """
-    found = [*left_out(setup), *_of_let(setup, tier, commands_of), *_of_links(setup, tier)]
+    found = [*left_out(setup), *_of_let(setup, tier, commands_of)]
     if found:
         raise DeploymentError(f"a paced run does not carry out: {'; '.join(found)}. Simulate or replay it in lockstep")
 
@@ -104,14 +104,6 @@ def _of_resources(setup: Setup) -> Iterator[str]:
             yield f"the ceiling of {resource.name} under edf on {ranked[0]} (use priority_inheritance)"
     if circle := [setup.resources[number].name for number in in_both_orders(setup.tasks)]:
         yield f"sections of {' and '.join(circle)} that are nested in both orders: real jobs would wait in a circle"
-
-
-def _of_links(setup: Setup, tier: Tier) -> Iterator[str]:
-    """Whoever carries wakes up twice for a message, at any distance: no reservation serves both at once."""
-    for edge in setup.edges:
-        if edge.link is not None and tier is Tier.DEADLINE:
-            target = setup.tasks[edge.target].name
-            yield f"the link {setup.links[edge.link].name} to input {edge.input} of {target} in the tier deadline"
 
 
 def _of_changes(setup: Setup) -> Iterator[str]:

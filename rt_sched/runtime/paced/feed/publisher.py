@@ -10,36 +10,67 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rt_sched.analysis.methods.reservations import Reservation
-from rt_sched.model import Plan, System
+from rt_sched.model import Plan, Sensor, System
+from rt_sched.runtime.paced.seats.fitting import Room
+from rt_sched.runtime.paced.seats.wakeups import Wakeups, reservations_of
 from rt_sched.units import NS_PER_S, NS_PER_US, ceil_int, floor_int
 
-#: To publish one message, and to copy a byte of it: at least twice of what slow virtual machines need.
+#: To wake up and publish one message, and to copy a byte of it: at least twice of what slow virtual machines need.
 MESSAGE_NS = 500 * NS_PER_US
 BYTE_NS = Fraction(3, 5)
-#: Its deadline, as a multiple of what it may take.
-DEADLINE_TIMES = 2
+#: How late a message may be where nothing is reserved, as a multiple of what one of each kind takes.
+LATE_TIMES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """It takes at most that of `reservation` from `processor` of the plan, by its index."""
+    """On `processor` of the plan, by its index, it wakes up for every sample.
+
+    `reservation`: in the tier `deadline`, else None.
+    """
 
     processor: int
-    reservation: Reservation
+    wakeups: tuple[Wakeups, ...]
+    reservation: Reservation | None = None
+
+    @property
+    def late_ns(self) -> int:
+        """By how much a sample may be published after its instant."""
+        if self.reservation is not None:
+            return self.reservation.period_ns
+        return LATE_TIMES * sum(one.cost_ns for one in self.wakeups)
 
 
-def publisher_of(system: System, plan: Plan, bytes_of: Mapping[tuple[str, str | None], int]) -> Publisher:
-    """On the processor with the fewest tasks to delay. `bytes_of`: largest message of each sensor, port None."""
-    read = [sensor for sensor in system.sensors if (sensor.name, None) in bytes_of]
-    runtime_ns = sum(MESSAGE_NS + ceil_int(BYTE_NS * bytes_of[sensor.name, None]) for sensor in read)
-    apart_ns = [
-        floor_int(NS_PER_S / sensor.rate_hz) - 2 * (sensor.jitter_ns + sensor.capture_jitter_ns) for sensor in read
-    ]
-    deadline_ns = DEADLINE_TIMES * max(runtime_ns, 1)
+def publisher_of(
+    system: System, plan: Plan, bytes_of: Mapping[tuple[str, str | None], int], room: Room | None
+) -> Publisher:
+    """On the processor with the fewest tasks to delay; where reservations have to fit, on the first with room.
+
+    `bytes_of`: largest message of each sensor, port None. `room`: in the tier `deadline`, else None.
+    """
+    wakeups = tuple(
+        Wakeups(sensor.name, message_ns(bytes_of[sensor.name, None]), *sensor_arrivals_ns(sensor))
+        for sensor in system.sensors
+        if (sensor.name, None) in bytes_of
+    )
     tasks, load = [0] * len(plan.processors), [0.0] * len(plan.processors)
     for task, placement in zip(system.tasks, plan.placements, strict=True):
         tasks[placement.processor] += 1
         load[placement.processor] += task.execution.wcet_ns / max(task.separation_ns, 1)
-    chosen = min(range(len(plan.processors)), key=lambda one: (tasks[one], load[one]))
-    period_ns = max(deadline_ns, min(apart_ns, default=NS_PER_S))
-    return Publisher(chosen, Reservation(max(runtime_ns, 1), deadline_ns, period_ns))
+    order = sorted(range(len(plan.processors)), key=lambda one: (tasks[one], load[one]))
+    if room is None:
+        return Publisher(order[0], wakeups)
+    tries = [(place, one) for place in order for one in reservations_of(wakeups)]
+    processor, reservation = room.place(tries, wakeups) or room.greedy().place(tries, wakeups) or tries[0]
+    return Publisher(processor, wakeups, reservation)
+
+
+def message_ns(size: int) -> int:
+    """To wake up for a message of so many bytes, and to copy it."""
+    return MESSAGE_NS + ceil_int(BYTE_NS * size)
+
+
+def sensor_arrivals_ns(sensor: Sensor) -> tuple[int, int]:
+    """Mean distance of the messages of a sensor, and by how much two of them may be closer together."""
+    rate_hz = sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))
+    return max(1, floor_int(NS_PER_S / rate_hz)), 2 * (sensor.jitter_ns + sensor.capture_jitter_ns)

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from rt_sched.ports import Writer
 from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.scheduling import Scheduling, set_scheduling
-from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.feed.feeder import Playback, publish_on_time
-from rt_sched.runtime.paced.feed.publisher import Publisher
-from rt_sched.runtime.paced.seats.reservations import as_scheduling
-from rt_sched.runtime.paced.seats.tier import FEEDER_PRIORITY
-
-
-def scheduling_of(publisher: Publisher, tier: Tier, rate: Fraction) -> Scheduling | None:
-    """Its class above all tasks; None in the tier `user`, where there is none."""
-    if tier is Tier.USER:
-        return None
-    return as_scheduling(publisher.reservation, rate) if tier is Tier.DEADLINE else Scheduling.fifo(FEEDER_PRIORITY)
 
 
 def publish(

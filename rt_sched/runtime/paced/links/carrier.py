@@ -42,7 +42,7 @@ class Carrier(Protocol):
     def ready(self) -> bool:
         """Whether it waits for the begin."""
 
-    def run(self, *, real_time: bool) -> None:
+    def run(self) -> None:
         """In a process of its own, until the run has ended."""
 
     def transfers(self) -> npt.NDArray[Any]:

@@ -54,7 +54,9 @@ class _Parcel:
 
 
 class EmulatedLink:
-    """Of one link. `go_to_core`: confines the process that calls it. `bell`: rings with every message for the link."""
+    """Of one link. `bell`: rings with every message for it. `scheduling`: the class of its process, None for that of
+    ordinary ones; `go_to_core`: confines the process that calls it.
+    """
 
     kind: ClassVar[str] = "emulated"
 
@@ -68,12 +70,14 @@ class EmulatedLink:
         clock: PacedClock,
         horizon_ns: int,
         outages: Outages,
+        scheduling: Scheduling | None,
         go_to_core: Callable[[], None],
         beats: Beats | None = None,
     ) -> None:
         self.name = name
         self._ends, self._port, self._make_bell, self._clock = ends, port, bell, clock
-        self._horizon_ns, self._go_to_core, self._beats = horizon_ns, go_to_core, beats
+        self._horizon_ns, self._beats = horizon_ns, beats
+        self._scheduling, self._go_to_core = scheduling, go_to_core
         self._server = LinkServer(latency_ns, outages)
         room = sum(2 * (horizon_ns // max(end.apart_ns, 1)) + _SPARE_RECORDS for end in ends)
         self._records = shared_array(TRANSFER, room)
@@ -91,7 +95,7 @@ class EmulatedLink:
         """Every message so far, in the order in which the link took them."""
         return self._records[: int(self._count[0])].copy()
 
-    def run(self, *, real_time: bool) -> None:
+    def run(self) -> None:
         """Until the run has ended."""
         name_process(f"rt-link-{self.name}")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -104,9 +108,9 @@ class EmulatedLink:
         gc.disable()
         with suppress(Refused):  # the launcher says so once
             lock_memory(as_used=True)
-        if real_time:
+        if self._scheduling is not None:
             self._go_to_core()
-            set_scheduling(Scheduling.fifo(LINK_PRIORITY))
+            set_scheduling(self._scheduling)
         self._count[1] = 1
         if self._clock.wait_until_begun():
             self._carry(readers, writers)

@@ -9,12 +9,13 @@ from rt_sched.analysis.faults.takeover_detection import concept_of, heartbeat_ti
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.jobs.edges import link_bell
 from rt_sched.runtime.paced.links.carrier import Carrier
-from rt_sched.runtime.paced.links.emulated import EmulatedLink
-from rt_sched.runtime.paced.links.seat import link_seats, seat_of
+from rt_sched.runtime.paced.links.emulated import LINK_PRIORITY, EmulatedLink
+from rt_sched.runtime.paced.links.seat import seat_of
 from rt_sched.runtime.paced.links.server import Outages
 from rt_sched.runtime.paced.links.signs import Beats, LinkNotice, LinkWatch, Signs
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.posts import Posts
+from rt_sched.runtime.paced.seats.reservations import class_beside
 from rt_sched.runtime.signs_of_life import watching_device
 
 
@@ -26,7 +27,7 @@ class Links:
 
     def __init__(self, order: PacedOrder, posts: Posts, clock: PacedClock, go_to: Callable[[int], None]) -> None:
         system, setup = order.system, order.setup
-        seats = link_seats(system, order.plan, setup, order.rehearsal.bytes_of)
+        seats = order.beside.links
         cut = {blow.link for blow in order.blows}
         self._outages = {row.name: Outages() for row in setup.links}
         self._watcher = watching_device(system)
@@ -36,13 +37,16 @@ class Links:
         period_ns = concept_of(system).heartbeat.period_ns
         if self.watched:
             self._watch = LinkWatch(signs, clock, period_ns, heartbeat_timeout_ns(system))
-        carriers = []
+        carriers, classes = [], []
         for row, mine in zip(setup.links, posts.link_ends(), strict=True):
             if not mine and row.name not in self.watched:
                 continue
             seat, beats, outages = seat_of(seats, row.name), None, self._outages[row.name]
             if row.name in self.watched:
                 beats = Beats(signs, self.watched.index(row.name), period_ns, row.latency_ns, outages)
+            reserved = None if seat is None else seat.reservation
+            scheduling = class_beside(reserved, LINK_PRIORITY, order.tier, order.rate)
+            classes.append(scheduling)
             carriers.append(
                 EmulatedLink(
                     row.name,
@@ -53,11 +57,13 @@ class Links:
                     clock,
                     order.horizon_ns,
                     outages,
+                    scheduling,
                     partial(go_to, 0 if seat is None else seat.processor),
                     beats,
                 )
             )
         self.carriers: tuple[Carrier, ...] = tuple(carriers)
+        self.classes = tuple(one for one in classes if one is not None)
 
     @property
     def ready(self) -> bool:

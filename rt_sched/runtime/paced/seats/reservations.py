@@ -10,10 +10,11 @@ from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.errors import DeploymentError
 from rt_sched.model import Plan, System
 from rt_sched.runtime.host.scheduling import Scheduling
+from rt_sched.runtime.host.tiers import Tier
 from rt_sched.units import ceil_int, floor_int
 
 #: The period of a reservation as a part of the least distance of arrivals.
-_SHORTER = Fraction(19, 20)
+SHORTER = Fraction(19, 20)
 
 
 def task_reservations(system: System, plan: Plan) -> dict[int, Reservation]:
@@ -26,7 +27,7 @@ def task_reservations(system: System, plan: Plan) -> dict[int, Reservation]:
     found = {}
     for load in mode_loads(system, plan)[0].loads:
         for task in load.tasks:
-            period_ns = max(task.cost_ns, floor_int(system.tasks[task.index].separation_ns * _SHORTER), 1)
+            period_ns = max(task.cost_ns, floor_int(system.tasks[task.index].separation_ns * SHORTER), 1)
             deadline_ns = min(task.deadline_ns, period_ns)
             found[task.index] = Reservation(task.cost_ns, deadline_ns, period_ns)
     return found
@@ -42,24 +43,35 @@ def as_scheduling(one: Reservation, rate: Fraction) -> Scheduling:
         raise DeploymentError(f"no reservation: {error}") from error
 
 
+def class_beside(reserved: Reservation | None, priority: int, tier: Tier, rate: Fraction) -> Scheduling | None:
+    """Of a process above all tasks: its reservation, where it has one, or a priority; None in the tier `user`."""
+    if tier is Tier.USER:
+        return None
+    return Scheduling.fifo(priority) if reserved is None else as_scheduling(reserved, rate)
+
+
 def check_room(
     system: System,
     plan: Plan,
     reservations: Mapping[int, Reservation],
     cores: Sequence[int],
-    extra: Mapping[int, Reservation],
+    beside: Sequence[tuple[str, int, Reservation]],
     share: Fraction,
 ) -> None:
     """Raises DeploymentError with every core that has less room than its reservations take.
 
-    `cores`: of each processor of the plan; `extra`: one more reservation of a core; `share`: what the kernel admits.
+    `cores`: of each processor of the plan; `beside`: further reservations, with whose they are and of which core;
+    `share`: what the kernel admits.
     """
-    taken: dict[int, Fraction] = {core: _part(one) for core, one in extra.items()}
-    for index, one in reservations.items():
-        core = cores[plan.placements[index].processor]
+    taken: dict[int, Fraction] = {}
+    for core, one in [
+        *((core, one) for _, core, one in beside),
+        *((cores[plan.placements[index].processor], one) for index, one in reservations.items()),
+    ]:
         taken[core] = taken.get(core, Fraction(0)) + _part(one)
     full = [
-        f"the reservations on core {core} take {float(part):.1%} of it, and the kernel admits {float(share):.1%}"
+        f"the reservations on core {core} take {float(part):.1%} of it{_of_which(core, beside)}, "
+        f"and the kernel admits {float(share):.1%}"
         for core, part in sorted(taken.items())
         if part > share
     ]
@@ -70,6 +82,11 @@ def check_room(
     ]
     if full:
         raise DeploymentError(f"the tier deadline: {'; '.join(full)}")
+
+
+def _of_which(core: int, beside: Sequence[tuple[str, int, Reservation]]) -> str:
+    parts = [f"{float(_part(one)):.1%} for {name}" for name, where, one in beside if where == core]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _part(one: Reservation) -> Fraction:
