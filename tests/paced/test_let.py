@@ -67,25 +67,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport
     return where
 
 
-def _run(folder: Path, name: str) -> Any:
-    return Running(folder / f"{name}-run", "--tier", "fifo", "--duration", "2s", system=folder / f"{name}.yaml").end()
+def _run(folder: Path, name: str, tier: str = "fifo") -> Any:
+    where = folder / f"{name}-{tier}"
+    return Running(where, "--tier", tier, "--duration", "2s", system=folder / f"{name}.yaml").end()
 
 
-@pytest.fixture(scope="module")
-def ended(folder: Path) -> Any:
-    return _run(folder, "let")
+@pytest.fixture(scope="module", params=["fifo", "deadline"])
+def ended(folder: Path, tiers: dict[str, TierReport], request: pytest.FixtureRequest) -> Any:
+    if not tiers[request.param].available:
+        pytest.skip(f"this host has no tier {request.param}: {'; '.join(tiers[request.param].reasons)}")
+    return _run(folder, "let", request.param)
 
 
 def test_every_job_reads_what_it_reads_in_lockstep(folder: Path, ended: Any) -> None:
     names = [row["name"] for row in ended.summary["tasks"]]
-    lockstep = Running(folder / "lockstep", system=folder / "let.yaml", paced=False).end()
+    lockstep = Running(folder / f"lockstep-{ended.folder.name}", system=folder / "let.yaml", paced=False).end()
     assert lockstep.code in (0, 1, 3), lockstep.errors
     sense = ended.jobs("sense")
     in_time = np.isin(sense["status"], (JobStatus.COMPLETED, JobStatus.SKIPPED))
     late = sense["number"][~in_time | (sense["finish_ns"] > sense["deadline_ns"])]
     for task in ("steer", "look", "follow"):
-        found = dict(_read(folder / "let-run", names, task))
-        modelled = dict(_read(folder / "lockstep", names, task))
+        found = dict(_read(ended.folder, names, task))
+        modelled = dict(_read(lockstep.folder, names, task))
         sure = [number for number in found.keys() & modelled.keys() if modelled[number] < late.min(initial=1000)]
         assert sure and all(modelled[number] == found[number] for number in sure), task
 
@@ -136,3 +139,11 @@ def test_what_is_late_is_never_published(folder: Path) -> None:
     missed = set(sense["number"][sense["finish_ns"] > sense["deadline_ns"]].tolist())
     for task in ("steer", "look", "follow"):
         assert not missed & {source for _, source in _read(late.folder, names, task)}
+
+
+def test_bounds_of_what_they_activate_hold_in_either_tier(ended: Any) -> None:
+    (row,) = [one for one in ended.summary["tasks"] if one["name"] == "follow"]
+    assert row["bound_ns"] is not None and row["response_p99_ns"] > 0
+    jobs = ended.jobs("follow")
+    response_ns = (jobs["finish_ns"] - jobs["arrival_ns"])[jobs["status"] == JobStatus.COMPLETED]
+    assert np.median(response_ns) < row["bound_ns"] <= row["deadline_ns"]

@@ -115,7 +115,7 @@ ACTIVATED = EdgeRow(1, "road", EdgeKind.QUEUE, Role.EACH, task=0)
     ("edge", "tier", "words"),
     [
         (ACTIVATED, Tier.FIFO, None),
-        (ACTIVATED, Tier.DEADLINE, "activating input road of follow from brake .let. in the tier deadline"),
+        (ACTIVATED, Tier.DEADLINE, None),
         (replace(ACTIVATED, role=Role.READ), Tier.FIFO, "queue of input road of follow from brake"),
         (replace(ACTIVATED, role=Role.PAIRED), Tier.FIFO, "queue of input road of follow from brake"),
         (replace(ACTIVATED, role=Role.READ, kind=EdgeKind.LATEST), Tier.DEADLINE, None),
@@ -129,6 +129,21 @@ def test_what_dated_messages_cannot_do_is_refused(edge: EdgeRow, tier: Tier, wor
     else:
         with pytest.raises(DeploymentError, match=words):
             refuse(let, tier=tier)
+
+
+@pytest.mark.parametrize(("clocked", "tier"), [(True, Tier.DEADLINE), (False, Tier.FIFO), (False, Tier.DEADLINE)])
+def test_a_reservation_has_room_for_messages_that_the_clock_sets_off(clocked: bool, tier: Tier) -> None:
+    """`brake` sets off `follow`, and that `stop`; each hands its messages on before they count."""
+    follow, stop = replace(READER, rate_hz=None, let=True), replace(READER, name="stop", rate_hz=None)
+    edges = (replace(EDGE, role=Role.EACH), ACTIVATED, replace(ACTIVATED, target=2, task=1))
+    brake = replace(TASK, let=True) if clocked else replace(TASK, let=True, rate_hz=None)
+    chain = replace(PLAIN, tasks=(brake, follow, stop), edges=edges)
+    if clocked or tier is Tier.FIFO:
+        refuse(chain, tier=tier)
+    else:
+        words = r"input road of follow from brake \(let\) in the tier deadline.*input road of stop"
+        with pytest.raises(DeploymentError, match=words):
+            refuse(chain, tier=tier)
 
 
 @pytest.mark.parametrize("tier", Tier)

@@ -16,17 +16,18 @@ from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.measured.host_time import host_monitor
 from rt_sched.analysis.measured.monitors import Monitor
 from rt_sched.analysis.methods import METHODS, Method
-from rt_sched.analysis.methods.reservations import Reservation, reservation_method
+from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.analysis.system.spare_time import spare_times_ns
 from rt_sched.app.paced.links import with_lateness
+from rt_sched.app.paced.reserved_bounds import reserved_method
 from rt_sched.model import ExecutionTime, Placement, Plan, Policy, Sporadic, System, Task
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.feed.publisher import LATE_TIMES, Publisher
 from rt_sched.runtime.paced.health.order import HealthOrder
 from rt_sched.runtime.paced.seats.beside import Beside
-from rt_sched.runtime.paced.seats.reservations import task_reservations
+from rt_sched.runtime.paced.seats.reservations import dated_sources, task_reservations
 from rt_sched.runtime.paced.seats.wakeups import Wakeups, with_switches
 from rt_sched.trace.records import Trace
 
@@ -74,7 +75,9 @@ def host_share(
     if watch is not None and tier is Tier.FIFO and not watch.is_ordinary:
         system, plan = with_watch(system, plan, watch)
     reservations = task_reservations(system, plan) if tier is Tier.DEADLINE else {}
-    methods = (reservation_method(reservations),) if reservations else METHODS
+    setup = mode_loads(system, plan)[0].setup
+    woken = {index for index in reservations if dated_sources(setup, index)}
+    methods = (reserved_method(reservations, woken),) if reservations else METHODS
     if loss is None:
         return HostShare(system, plan, methods, reservations, None, {}, ())
     mode = mode_loads(system, plan)[0]

@@ -77,8 +77,8 @@ def _of_task(row: TaskRow) -> Iterator[str]:
 def _of_let(setup: Setup, tier: Tier, commands_of: str | None) -> Iterator[str]:
     """What dated messages (`rt_sched.runtime.paced.jobs.dated`) cannot do.
 
-    They ring when they are handed on. Under SCHED_DEADLINE a reader who wakes up then and has to sleep until they count
-    would have used up some of the reservation of the job for which it does.
+    They ring when they are handed on. Under SCHED_DEADLINE the reader's reservation has room for being woken then, as
+    often as that may be; that is known where the clock makes the jobs arrive that hand them on.
     """
     for edge in setup.edges:
         if edge.task is None or edge.link is not None or not setup.tasks[edge.task].let:
@@ -86,11 +86,22 @@ def _of_let(setup: Setup, tier: Tier, commands_of: str | None) -> Iterator[str]:
         what = f"input {edge.input} of {setup.tasks[edge.target].name} from {setup.tasks[edge.task].name} (let)"
         if edge.kind is EdgeKind.QUEUE and edge.role is not Role.EACH:
             yield f"the queue of {what}, whose messages do not activate it one by one"
-        if edge.role is not Role.READ and tier is Tier.DEADLINE:
-            yield f"the activating {what} in the tier deadline"
+        if edge.role is not Role.READ and tier is Tier.DEADLINE and not _is_by_clock(setup, edge.task):
+            yield f"the activating {what} in the tier deadline, as other messages than dated ones activate the source"
     for row in setup.tasks:
         if row.let and row.name == commands_of:
             yield f"communication at arrival and deadline (let) of {row.name}, whose commands go to the actuators' side"
+
+
+def _is_by_clock(setup: Setup, task: int) -> bool:
+    """Whether jobs arrive at instants of the clock: by themselves, or by dated messages of such jobs."""
+    if setup.tasks[task].timed:
+        return True
+    edges = [edge for edge in setup.edges if edge.target == task and edge.role is not Role.READ]
+    return bool(edges) and all(
+        edge.task is not None and edge.link is None and setup.tasks[edge.task].let and _is_by_clock(setup, edge.task)
+        for edge in edges
+    )
 
 
 def _of_resources(setup: Setup) -> Iterator[str]:

@@ -106,17 +106,20 @@ def _room_for(is_sensor: bool, seen_bytes: int) -> int:
 def _readers(
     task: str, edge: rows.EdgeRow, declared: Edge, kept: Collection[int], history: int | None
 ) -> list[ChannelReader]:
-    """`history`: how many messages a register keeps some of which do not count yet, None where all do."""
+    """`history`: how many messages a register keeps some of which do not count yet, None where all do.
+
+    What activates rings the bell of the task, and nothing else does: to be woken would use up some of a reservation.
+    """
     name = f"{task}.{edge.input}"
     register = Edge(EdgeKind.LATEST, 1, Overflow.DROP_OLDEST)
     if history is not None:
         register = Edge(EdgeKind.QUEUE, history, Overflow.DROP_OLDEST)
     if edge.role is rows.Role.READ:
-        return [ChannelReader(name, register if edge.kind is rows.EdgeKind.LATEST else declared, _HOLDS, task)]
+        return [ChannelReader(name, register if edge.kind is rows.EdgeKind.LATEST else declared, _HOLDS)]
     depth = max(declared.depth, _BACKLOG) if edge.role is rows.Role.EACH else declared.depth
     found = [ChannelReader(name, Edge(EdgeKind.QUEUE, depth, declared.overflow), _HOLDS, task)]
     if _needs_newest(edge, kept):
-        found.append(ChannelReader(f"{name}/newest", register, _HOLDS, task))
+        found.append(ChannelReader(f"{name}/newest", register, _HOLDS))
     return found
 
 

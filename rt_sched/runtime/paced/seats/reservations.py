@@ -11,10 +11,14 @@ from rt_sched.errors import DeploymentError
 from rt_sched.model import Plan, System
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.tiers import Tier
-from rt_sched.units import ceil_int, floor_int
+from rt_sched.runtime.paced.seats.wakeups import Wakeups, demand_ns
+from rt_sched.trace.setup import Role, Setup
+from rt_sched.units import NS_PER_US, ceil_int, floor_int
 
 #: The period of a reservation as a part of the least distance of arrivals.
 SHORTER = Fraction(19, 20)
+#: To wake up for a message that does not count yet, and to see that.
+LOOK_NS = 200 * NS_PER_US
 
 
 def task_reservations(system: System, plan: Plan) -> dict[int, Reservation]:
@@ -23,14 +27,48 @@ def task_reservations(system: System, plan: Plan) -> dict[int, Reservation]:
     What a job may take is its budget where that is enforced, else its WCET. Jobs of tasks that messages activate are
     as far apart as what sets them off, before all delays. Periods are a little shorter than that: else one job that was
     late, or only woken late, would make all later ones as late, since each waits for a period after the one before.
+    Tasks that dated messages activate wake up for these as well, and have what `reserved_with_looks` says.
     """
     found = {}
-    for load in mode_loads(system, plan)[0].loads:
+    mode = mode_loads(system, plan)[0]
+    for load in mode.loads:
         for task in load.tasks:
             period_ns = max(task.cost_ns, floor_int(system.tasks[task.index].separation_ns * SHORTER), 1)
             deadline_ns = min(task.deadline_ns, period_ns)
             found[task.index] = Reservation(task.cost_ns, deadline_ns, period_ns)
+            if sources := dated_sources(mode.setup, task.index):
+                looks = [
+                    Wakeups(
+                        mode.setup.tasks[one].name,
+                        LOOK_NS + 2 * load.row.switch_ns,
+                        max(1, system.tasks[one].separation_ns),
+                        mode.setup.tasks[one].deadline_ns,
+                    )
+                    for one in sources
+                ]
+                found[task.index] = reserved_with_looks(task.cost_ns, deadline_ns, looks)
     return found
+
+
+def reserved_with_looks(cost_ns: int, deadline_ns: int, looks: Sequence[Wakeups]) -> Reservation:
+    """For one job in each `deadline_ns` at most, and all `looks` at messages that may come in it.
+
+    They come at any distance before the job, so the deadline is the period (`rt_sched.runtime.paced.seats.wakeups`).
+    """
+    return Reservation(cost_ns + demand_ns(looks, deadline_ns), deadline_ns, deadline_ns)
+
+
+def dated_sources(setup: Setup, task: int) -> list[int]:
+    """Tasks whose messages activate `task` at an instant before which they lie there."""
+    return [
+        edge.task
+        for edge in setup.edges
+        if edge.target == task
+        and edge.role is not Role.READ
+        and edge.link is None
+        and edge.task is not None
+        and setup.tasks[edge.task].let
+    ]
 
 
 def as_scheduling(one: Reservation, rate: Fraction) -> Scheduling:
