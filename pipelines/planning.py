@@ -59,7 +59,7 @@ class Plan(StageBase):
         emergency_ttc_s: float = 1.6,
         release_ttc_s: float = 2.2,
         full_closing_m_s: float = 4.0,
-        confidence_sigmas: float = 0.5,
+        confidence_sigmas: float = 1.5,
         emergency_in_path: float = 0.75,
         emergency_closing_sigma_m_s: float = 1.5,
         warn_deceleration_m_s2: float = 1.0,
@@ -134,7 +134,12 @@ class Plan(StageBase):
         closing = situation.closing_m_s - self._sigmas * situation.closing_sigmas_m_s
         closes = np.isfinite(situation.times_to_collision_s) & (closing > _LEAST_CLOSING_M_S)
         ttc = np.divide(situation.gaps_m, closing, out=np.full_like(closing, np.inf), where=closes)
-        hard = closes & (situation.needed_m_s2 >= self._needed_m_s2)
+        needed = situation.needed_m_s2
+        if situation.speed_m_s is None:
+            # It hangs on the closing speed alone then, by its square.
+            sure_share = np.divide(closing, situation.closing_m_s, out=np.zeros_like(closing), where=closes)
+            needed = needed * sure_share**2
+        hard = closes & (needed >= self._needed_m_s2)
         sure = (situation.in_path >= self._in_path) & (situation.closing_sigmas_m_s <= self._closing_sigma_m_s)
         return ((ttc <= self._emergency_ttc_s * self._share(closing)) | hard) & sure
 

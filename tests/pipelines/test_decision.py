@@ -214,12 +214,14 @@ def test_uncertainty_of_the_time_to_collision() -> None:
 
 
 def test_an_emergency_needs_certainty() -> None:
-    # At 1.6 s, as the truth: half a standard deviation of 1.2 m/s makes it 16 / 9.4 = 1.70 s.
+    # 1.36 s, as the truth: one and a half standard deviations of 1.2 m/s make it 13.6 / 8.2 = 1.66 s. 5.6 m/s^2 or more
+    # are needed at 11 m without doubt, 3.7 with it.
     def sigmas(closing: float, lateral: float = 0.1) -> tuple[float, ...]:
         return (0.1, lateral, closing, 0.1, 1.0, 1.0)
 
-    assert not plan(objects((16.0, 0.0, 10.0), sigmas=sigmas(1.2))).emergency
-    assert plan(objects((15.0, 0.0, 10.0), sigmas=sigmas(1.2))).emergency
+    assert not plan(objects((13.6, 0.0, 10.0), sigmas=sigmas(1.2))).emergency
+    assert plan(objects((13.0, 0.0, 10.0), sigmas=sigmas(1.2))).emergency
+    assert plan(objects((13.6, 0.0, 10.0), sigmas=sigmas(0.1))).emergency
     # Known too badly for an emergency at any distance, which is braked for all the same.
     vague = plan(objects((10.0, 0.0, 10.0), sigmas=sigmas(1.6)))
     assert (vague.emergency, vague.warning) == (False, True)
