@@ -10,29 +10,41 @@ from rt_sched.report.text import plural, time_with_unit
 
 #: Alerts that are told one by one.
 _MOST_TOLD = 8
+_MECHANISMS = {
+    "inheritance": "a mutex with inheritance",
+    "ceiling": "a mutex below a raised priority",
+    "plain": "a plain mutex",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class HostView:
     """`lead`: sentences. `workers`: rows of the summary, each with the start lateness of its task under `lateness`.
 
-    `losses`: rows of the summary.
+    `losses`, `held`, `degraded`: rows of the summary. `resources`: one sentence for each.
     """
 
     lead: tuple[str, ...]
     workers: tuple[Mapping[str, Any], ...]
     losses: tuple[Mapping[str, Any], ...]
+    resources: tuple[str, ...] = ()
+    held: tuple[Mapping[str, Any], ...] = ()
+    degraded: tuple[Mapping[str, Any], ...] = ()
 
 
 def host_view(summary: Mapping[str, Any]) -> HostView | None:
     """The section's content, None for runs that no clock of a host drove."""
     if summary.get("clock") != "paced":
         return None
+    sections = summary.get("sections") or {}
     lateness = {row["task"]: row for row in summary.get("start_lateness") or ()}
     return HostView(
         lead=tuple(_lead(summary)),
         workers=tuple({**row, "lateness": lateness.get(row["task"], {})} for row in summary.get("workers") or ()),
         losses=tuple(summary.get("losses") or ()),
+        resources=tuple(_of_resource(row) for row in sections.get("resources") or ()),
+        held=tuple(sections.get("held") or ()),
+        degraded=tuple(summary.get("degraded") or ()),
     )
 
 
@@ -60,11 +72,37 @@ def _lead(summary: Mapping[str, Any]) -> list[str]:
         told = (f"{one['monitor']} of {one['task']} at {time_with_unit(one['time_ns'])}" for one in alerts[:_MOST_TOLD])
         more = f" and {len(alerts) - _MOST_TOLD} more" if len(alerts) > _MOST_TOLD else ""
         found.append(f"Supervisors noticed: {', '.join(told)}{more}.")
+    waits = (summary.get("sections") or {}).get("long_waits") or ()
+    if waits:
+        told = (
+            f"job {one['job']} of {one['task']} for {one['resource']} at {time_with_unit(one['time_ns'])}"
+            for one in waits[:_MOST_TOLD]
+        )
+        more = f" and {len(waits) - _MOST_TOLD} more" if len(waits) > _MOST_TOLD else ""
+        found.append(f"Waited until the deadline could not be met any more: {', '.join(told)}{more}.")
     if summary.get("health"):
         found.append(_of_health(summary["health"]))
     if loss:
         found.append(_of_supply(loss))
     return found
+
+
+def _of_resource(row: Mapping[str, Any]) -> str:
+    """How a resource was guarded, and who left it half-written."""
+    lead = f"{row['resource']}: {row['protocol']}, by {_MECHANISMS.get(row['mechanism'], row['mechanism'])}"
+    owners = row.get("abandoned") or ()
+    if not owners:
+        return f"{lead}; no owner was lost."
+    told = (_of_owner(one) for one in owners[:_MOST_TOLD])
+    more = f" and {len(owners) - _MOST_TOLD} more" if len(owners) > _MOST_TOLD else ""
+    return f"{lead}; {plural(len(owners), 'owner')} lost in a section: {', '.join(told)}{more}."
+
+
+def _of_owner(one: Mapping[str, Any]) -> str:
+    who = f"process {one['pid']}" if one["task"] is None else f"{one['task']} (process {one['pid']})"
+    if one["found_by"] is None:
+        return f"{who}, and nobody asked afterwards"
+    return f"{who}, found by {one['found_by']} at {time_with_unit(one['found_ns'])}"
 
 
 def _of_health(health: Mapping[str, Any]) -> str:

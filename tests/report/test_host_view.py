@@ -68,3 +68,61 @@ def test_the_page_marks_what_the_kernel_reported_otherwise(report_with: Any) -> 
     assert "1.23" in section
     assert "killed or died" in section
     assert 'id="host"' not in render_run_report(report_with(summary={}))
+
+
+SECTIONS: dict[str, Any] = {
+    "resources": [
+        {
+            "resource": "bus",
+            "protocol": "priority_inheritance",
+            "mechanism": "inheritance",
+            "abandoned": [
+                {"task": "plan", "pid": 73, "found_by": "<brake>", "found_ns": 8_000_000},
+                {"task": None, "pid": 74, "found_by": None, "found_ns": None},
+            ],
+        },
+        {"resource": "map", "protocol": "none", "mechanism": "plain", "abandoned": []},
+    ],
+    "held": [
+        {
+            "task": "<brake>",
+            "resource": "bus",
+            "sections": 41,
+            "declared_ns": 2_000_000,
+            "executed_max_ns": 2_340_000,
+            "held_max_ns": 3_450_000,
+            "wait_max_ns": 4_560_000,
+            "longer": 1,
+            "long_waits": 0,
+        }
+    ],
+    "long_waits": [{"task": "plan", "job": 5, "resource": "bus", "time_ns": 9_000_000}],
+}
+DEGRADED = {"task": "sense", "jobs": [4, 9], "overruns": 3, "declared_ns": 1_000_000, "executed_max_ns": 1_670_000}
+
+
+def _section(page: str) -> str:
+    return page[page.index('<section id="host">') :].partition("</section>")[0]
+
+
+def test_resources_tell_who_guarded_them_and_who_was_lost() -> None:
+    view = host_view({**PACED, "sections": SECTIONS})
+    assert view is not None
+    bus, other = view.resources
+    assert "priority_inheritance, by a mutex with inheritance; 2 owners lost in a section" in bus
+    assert "plan (process 73), found by <brake> at 8.00" in bus and "process 74, and nobody asked afterwards" in bus
+    assert other == "map: none, by a plain mutex; no owner was lost."
+    assert any("job 5 of plan for bus at 9.00" in sentence for sentence in view.lead)
+
+
+def test_the_page_has_sections_and_jobs_that_were_to_do_less(report_with: Any) -> None:
+    degraded = [{**DEGRADED, "longer": 2}]
+    section = _section(render_run_report(report_with(summary={**PACED, "sections": SECTIONS, "degraded": degraded})))
+    for text in ("2.34", "3.45", "4.56", ">41<", "1.67", 'class="n bad">1<', 'class="n bad">2<', 'class="n">0<'):
+        assert text in section, text
+    assert section.count("<table") == 4 and "<brake>" not in section
+
+
+def test_runs_without_them_have_neither(report_with: Any) -> None:
+    section = _section(render_run_report(report_with(summary={**PACED, "sections": None, "degraded": []})))
+    assert section.count("<table") == 2 and "Critical sections" not in section and "do less" not in section
