@@ -42,7 +42,7 @@ class FakeRecording:
 PARTS = ("delivered", "unread", "dropped", "undecodable", "quarantined", "lost_to_faults", "after_end", "unmapped")
 
 
-def fates(text, *, faults=(), refused=(), count=20, horizon_ns=None):
+def fates(text, *, faults=(), refused=(), count=20, horizon_ns=None, unpublished=()):
     system = load_system_text(text, file_name="x", base_dir=Path(), stages=ImportedStages())
     arrival = np.arange(count, dtype=np.int64) * 10 * MS
     samples = SampleTable(
@@ -58,7 +58,9 @@ def fates(text, *, faults=(), refused=(), count=20, horizon_ns=None):
     simulation = Simulation(lower(system, make_plan(system), samples, horizon_ns=horizon_ns, faults=faults))
     simulation.run()
     first = min((fault.time_ns for fault in faults), default=None)
-    imu, other = topic_rows(system, simulation.trace(), FakeRecording(), timeline, refused, first)
+    trace = simulation.trace()
+    trace.samples.status[list(unpublished)] = SampleStatus.WAITING
+    imu, other = topic_rows(system, trace, FakeRecording(), timeline, refused, first)
     assert sum(other[part] for part in PARTS) == other["recorded"]
     assert other["unmapped"] == 4
     return imu
@@ -73,6 +75,13 @@ def test_a_slow_clock_leaves_messages_unread():
     row = fates(SYSTEM % ("near.mcu", ", activation: {rate: 20Hz}"))
     assert 0 < row["delivered"] < 8
     assert row["unread"] == 20 - row["delivered"]
+
+
+def test_what_was_due_and_never_came_is_dropped():
+    row = fates(SYSTEM % ("near.mcu", ""), unpublished=(3, 4))
+    assert (row["delivered"], row["dropped"], row["after_end"]) == (18, 2, 0)
+    row = fates(SYSTEM % ("near.mcu", ""), unpublished=(19,), horizon_ns=190 * MS + 1)
+    assert (row["delivered"], row["dropped"], row["after_end"]) == (19, 0, 1)
 
 
 def test_what_only_a_lost_device_read_is_lost_to_the_fault():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,28 @@ def test_without_a_part_that_nothing_replaces_the_run_ends(tmp_path: Path, small
     assert ended.code == 2
     assert "SIGKILL" in ended.errors
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["rt-supervisor", "rt-publishing", "rt-decode"])
+def test_a_part_that_stands_still_is_as_good_as_none(tmp_path: Path, small: Path, name: str) -> None:
+    running = Running(tmp_path / "run", "--tier", "user", "--rate", "0.1", system=small)
+    running.wait_until_begun()
+    os.kill(running.pid_of(name), signal.SIGSTOP)
+    ended = running.end()
+    assert ended.code == 2
+    assert "stands still" in ended.errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_is_stopped_as_a_whole_goes_on(tmp_path: Path, small: Path) -> None:
+    running = Running(tmp_path / "run", "--tier", "user", "--duration", "1s", "--rate", "0.3", system=small)
+    running.wait_until_begun()
+    for number, wait_s in ((signal.SIGSTOP, 1.5), (signal.SIGCONT, 0.0)):
+        os.killpg(running.process.pid, number)
+        time.sleep(wait_s)
+    ended = running.end()
+    assert ended.code in (1, 3)
+    assert ended.summary["feed"]["missing"] == 0 < ended.summary["feed"]["late"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])

@@ -30,3 +30,11 @@ def test_what_was_lacking_is_named() -> None:
     assert "1 worker was" in paced_status("ok", "all met", tier=Tier.FIFO, lost=1, late=None)[1]
     assert "no bound covers" in paced_status("bound_violated", "x over y", tier=Tier.FIFO, lost=2, late=None)[1]
     assert paced_status("ok", "all met", tier=Tier.FIFO, lost=0, late="2 late")[1] == "2 late"
+
+
+def test_samples_that_never_came_are_told_and_no_bound_covers_them() -> None:
+    for status in ("ok", "incomplete"):
+        found = paced_status(status, "because", tier=Tier.FIFO, lost=0, late=None, missing=3)
+        assert found == ("incomplete", "3 samples were due and not published")
+    status, reason = paced_status("bound_violated", "x over y", tier=Tier.FIFO, lost=0, late=None, missing=3)
+    assert status == "assumption_violated" and reason.startswith("3 samples were due and not published")

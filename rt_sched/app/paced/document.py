@@ -59,6 +59,7 @@ def paced_document(
         lost=sum(one.pid not in injected and not one.with_device for one in outcome.losses),
         late=late if feed["late"] else None,
         pauses=len(outcome.pauses),
+        missing=feed["missing"],
     )
     return {
         "status": status,
@@ -104,12 +105,16 @@ def paced_document(
 
 
 def _feed(order: PacedOrder, outcome: PacedOutcome) -> dict[str, Any]:
-    """How late samples were published."""
+    """How late samples were published, and how many were not although they were due."""
     published = outcome.published_ns >= 0
+    read = {given.source for task in order.system.tasks for given in task.inputs}
+    is_read = np.array([sensor.name in read for sensor in order.system.sensors], np.bool_)[order.samples.sensor]
+    due = is_read & (order.samples.arrival_ns < order.horizon_ns - LATE_NS)
     late_ns = (outcome.published_ns - order.samples.arrival_ns)[published]
     spread = spread_of(late_ns)
     return {
         "published": spread.count,
+        "missing": int(np.count_nonzero(due & ~published)),
         "late": int(np.count_nonzero(late_ns > LATE_NS)),
         "late_above_ns": LATE_NS,
         "p50_ns": spread.p50_ns,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rt_sched import kernels
 from rt_sched.app.inputs.log_inputs import horizon_of, map_topics, pixels_needed
@@ -17,6 +16,7 @@ from rt_sched.app.paced.actuator import actuator_order
 from rt_sched.app.paced.device_losses import device_faults, has_answers, strikes
 from rt_sched.app.paced.health import fed_context, health_order
 from rt_sched.app.paced.host_supply import leaves_enough
+from rt_sched.app.paced.rehearsing import rehearsed
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.tiers import (
     check_plan_of_tier,
@@ -31,7 +31,7 @@ from rt_sched.kernels import ring
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.merging import with_merged
-from rt_sched.model import Fault, System
+from rt_sched.model import Fault
 from rt_sched.ports import Recording, Stage
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.host.supply import supply_loss
@@ -40,7 +40,6 @@ from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.deployment import host_cores
 from rt_sched.runtime.paced.devices.answers import device_failover
 from rt_sched.runtime.paced.feed.feeder import Playback, decode_ahead
-from rt_sched.runtime.paced.jobs.rehearsal import REHEARSED_NS, Rehearsal, rehearse
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.seats.beside import beside_tasks
@@ -103,7 +102,7 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
     kernels.warm_up()
     ring.warm_up()
     progress.step("rehearsing the stages")
-    rehearsal, output_ports = _rehearsed(system, plan, catalogue, *usual, mapping, horizon_ns)
+    rehearsal, output_ports = rehearsed(system, plan, catalogue, *usual, mapping)
 
     until_ns = min(usual[1].last_arrival_ns + usual[1].origin_ns - timeline.origin_ns, horizon_ns)
     recorded = mapping.sensor_to_topic.keys()
@@ -152,33 +151,3 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
         health=health,
     )
     return Prepared(order, given, tuple(tiers), recording, mapping, timeline, system_path, tuple(lost), plan_note)
-
-
-def _rehearsed(
-    system: System,
-    plan: Any,
-    catalogue: ImportedStages,
-    recording: Recording,
-    timeline: Timeline,
-    mapping: TopicMapping,
-    horizon_ns: int,
-) -> tuple[Rehearsal, list[tuple[str, ...]]]:
-    """The first moments in lockstep, in this process; and the output ports of each task's stage."""
-    until_ns = min(horizon_ns, int(timeline.samples.arrival_ns.min(initial=0)) + REHEARSED_NS)
-    with ExitStack() as stack:
-        stages = []
-        for task in system.tasks:
-            stage = catalogue.create(task)
-            stage.start(stage_context(system, task, authenticator=authenticator_of(system)))
-            stack.callback(stage.stop)
-            stages.append(stage)
-        needs = pixels_needed(system, stages, mapping)
-        found = rehearse(
-            system,
-            stages,
-            lower(system, plan, timeline.samples, horizon_ns=until_ns),
-            timeline.samples,
-            SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline),
-            lambda message: decoded_with_pixels(recording.decode(message), needs.get(message.topic, ())),
-        )
-        return found, [tuple(stage.outputs) for stage in stages]

@@ -6,18 +6,21 @@ from rt_sched.runtime.host.tiers import Tier
 
 
 def paced_status(
-    status: str, reason: str, *, tier: Tier, lost: int, late: str | None, pauses: int = 0
+    status: str, reason: str, *, tier: Tier, lost: int, late: str | None, pauses: int = 0, missing: int = 0
 ) -> tuple[str, str]:
     """Status and reason. `lost`: workers that ended before the run did. `late`: about samples published late, if any.
-    `pauses`: how often run time stood still while jobs went on, which makes them look shorter.
+    `pauses`: how often run time stood still while jobs went on, which makes them look shorter. `missing`: samples that
+    were due and not published.
 
-    A missed deadline is one whatever else happened. Bounds assume that every worker lives, so with losses none is
-    violated. The user tier has no bounds at all: a run in it that met everything is evidence, not a verdict.
+    A missed deadline is one whatever else happened. Bounds assume that every worker lives and every sample comes, so
+    with losses none is violated. The user tier has no bounds at all: a run in it that met everything is evidence, not
+    a verdict.
     """
-    if status == "bound_violated" and lost:
-        return "assumption_violated", f"{_losses(lost)}, which no bound covers: {reason}"
-    if status in ("ok", "incomplete") and lost:
-        return "incomplete", _losses(lost)
+    losses = _losses(lost) if lost else f"{missing} samples were due and not published" if missing else None
+    if status == "bound_violated" and losses:
+        return "assumption_violated", f"{losses}, which no bound covers: {reason}"
+    if status in ("ok", "incomplete") and losses:
+        return "incomplete", losses
     if status != "ok":
         return status, reason
     if late is not None:

@@ -12,8 +12,12 @@ from rt_sched.model import System
 from rt_sched.ports import Recording
 from rt_sched.runtime.timeline import SensorIntake, Timeline
 from rt_sched.trace.records import DropReason, JobStatus, SampleStatus, Trace, sample_of
+from rt_sched.units import NS_PER_MS
 
 Bools = npt.NDArray[np.bool_]
+
+#: What was due so shortly before the end of a paced run is not missing when it was not published any more.
+_LAST_NS = NS_PER_MS
 
 
 def topic_rows(
@@ -27,7 +31,8 @@ def topic_rows(
     """One row per topic; `recorded` is the sum of all other counts of its row, always.
 
     `delivered`: read by a job. `unread`: reached its readers' registers, but a newer message came before they looked
-    (or the run ended, or no task reads the sensor). `dropped`: lost by a full queue or without a partner, on any edge.
+    (or the run ended, or no task reads the sensor). `dropped`: lost by a full queue or without a partner, on any
+    edge, or due in a paced run that did not publish it.
     `undecodable`: unreadable or refused. `quarantined`: not replayed, as its stamps jump or step back.
     `lost_to_faults`: by an injected fault. `after_end`: due after the run had ended. `unmapped`: of a topic without a
     sensor. `refused_samples`: rows of the sample table.
@@ -66,12 +71,14 @@ def _fates(trace: Trace, refused_samples: Collection[int], first_fault_ns: int |
     read = _members(count, _samples(jobs.inputs[~ended & np.not_equal(jobs.status, JobStatus.SKIPPED)]))
     read_by_lost = _members(count, _samples(jobs.inputs[ended]))
     sensor_lost = np.equal(trace.samples.status, SampleStatus.LOST)
-    never_due = np.equal(trace.samples.status, SampleStatus.WAITING)
+    waiting = np.equal(trace.samples.status, SampleStatus.WAITING)
+    overdue = waiting & (trace.samples.arrival_ns < trace.horizon_ns - _LAST_NS)
     decided = np.zeros(count, np.bool_)
     fates: dict[str, Bools] = {}
     for fate, members in (
         ("lost_to_faults", sensor_lost),
-        ("after_end", never_due),
+        ("dropped", overdue),
+        ("after_end", waiting),
         ("undecodable", refused),
         ("dropped", dropped),
         ("lost_to_faults", partner_lost),

@@ -12,6 +12,9 @@ from rt_sched.runtime.host.child import fork
 from rt_sched.runtime.host.processes import is_stopped
 
 _LOOK_S = 0.01
+#: A process that stands still at so many looks in a row, 50 ms apart, does not do its work. Looks are counted, and not
+#: time, as whoever stops all processes stops this one as well.
+_STILL_LOOKS = 20
 
 
 class Children:
@@ -19,6 +22,7 @@ class Children:
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
+        self._still: dict[int, int] = {}
 
     def start(self, name: str, work: Callable[[], None]) -> None:
         """Forks a process that does `work` and dies with this one."""
@@ -29,13 +33,19 @@ class Children:
         return name in self._names.values()
 
     def check(self, may_fail: Collection[str] = ()) -> None:
-        """Reaps what has ended. Raises DeploymentError where one did so before its work was done."""
+        """Reaps what has ended. Raises DeploymentError where one did so before its work was done, or stands still."""
         for pid in list(self._names):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 name = self._names.pop(pid)
                 if status and name not in may_fail:
                     raise DeploymentError(f"{name} ended early: {_how(status)}")
+            elif is_stopped(pid):
+                self._still[pid] = self._still.get(pid, 0) + 1
+                if self._still[pid] >= _STILL_LOOKS and self._names[pid] not in may_fail:
+                    raise DeploymentError(f"{self._names[pid]} stands still: somebody has stopped it")
+            else:
+                self._still.pop(pid, None)
 
     def wait(self, limit_s: float) -> None:
         """Until all have ended, at most so long; one that is stopped, and will not end by itself, is killed."""

@@ -7,12 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from rt_sched.errors import DataError
 from rt_sched.model import Edge, EdgeKind, Overflow, System
 from rt_sched.ports import Port, Reader, Writer
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.jobs.codec import Encoded
 from rt_sched.runtime.paced.jobs.edges import PortLetter
 from rt_sched.runtime.paced.shared import shared_array
+from rt_sched.runtime.stage_graph import NoData
 from rt_sched.transport import Channel, ChannelReader
 from rt_sched.transport.bell import Bell
 from rt_sched.units import NS_PER_S, ceil_int, floor_int
@@ -65,7 +67,10 @@ class ReadyLine:
         return bool(self._full[0])
 
     def put(self, encoded: Encoded, row: int, capture_ns: int) -> bool:
-        """Adds a sample once there is room; False when the run has ended before."""
+        """Adds a sample once there is room; False when the run has ended before.
+
+        One that is larger than its channel takes is replaced by the reason.
+        """
         if self._writer is None:
             self._writer = self._port.writer(self._channel)
         while self._put - self._room.count() >= self._length:
@@ -73,7 +78,11 @@ class ReadyLine:
             if self._clock.ended:
                 return False
             self._room.wait(self._put - self._length, None)
-        loan = self._writer.loan(encoded.size)
+        try:
+            loan = self._writer.loan(encoded.size)
+        except DataError as error:
+            encoded = Encoded(NoData("decode", str(error)))
+            loan = self._writer.loan(encoded.size)
         encoded.write(loan.data)
         self._writer.publish(loan, capture_ns, 0, size=encoded.size, tag=row)
         self._put += 1
