@@ -50,16 +50,24 @@ LogOption = Annotated[
 @faults_app.command("list", short_help="Every kind of fault, and who finds it.")
 def list_kinds(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="Whose times are shown.")] = "quad_orin",
+    log: Annotated[
+        str | None,
+        typer.Option("--log", metavar="LOG", help="Count how late paced runs of this recording look at messages."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Every kind of fault that a script may name: where it is carried out, and which monitor finds it how soon."""
+    from rt_sched.app.faults.delays import delay_of
     from rt_sched.app.faults.document import list_document
     from rt_sched.app.faults.tables import print_list
     from rt_sched.app.inputs.shipped import resolve
     from rt_sched.app.inputs.stages import ImportedStages
     from rt_sched.config import load_system
 
-    document = list_document(load_system(resolve(system), stages=ImportedStages()))
+    file = resolve(system)
+    document = list_document(
+        load_system(file, stages=ImportedStages()), None if log is None else delay_of(file, resolve(log))
+    )
     if as_json:
         print_json(document)
     else:

@@ -8,8 +8,8 @@ from rt_sched.analysis.faults.takeover_detection import detection_of_losses
 from rt_sched.faults.kinds import Kind, Strikes
 from rt_sched.faults.supervision import alive_timeout_ns
 from rt_sched.faults.watching import monitors_of
-from rt_sched.model import Fault, FaultKind, System
-from rt_sched.units import NS_PER_MS
+from rt_sched.model import Fault, FaultKind, OverrunAction, System, Task
+from rt_sched.units import NS_PER_MS, floor_int
 from safety.actuator import ActuatorPolicy
 
 #: How long a supervisor of a paced run may take to notice what happens to a process: the kernel calls it at once, and
@@ -17,6 +17,9 @@ from safety.actuator import ActuatorPolicy
 SUPERVISION_NS = 50 * NS_PER_MS
 #: How long a process that is killed may take to give its memory back; only then its end is told.
 ENDING_NS = 50 * NS_PER_MS
+#: How long a spare may take, once it is called, until it serves its task. It takes its place as an ordinary process, so
+#: its core has to leave those enough.
+HANDOVER_NS = 50 * NS_PER_MS
 
 
 def declared_worst_ns(system: System, kind: Kind, monitor: str) -> int | None:
@@ -33,7 +36,7 @@ def declared_paced_ns(system: System, kind: Kind, monitor: str) -> int | None:
     if monitor in ("exit", "stop"):
         return SUPERVISION_NS + (ENDING_NS if monitor == "exit" else 0)
     if monitor == "actuator":
-        arbiters = [task for task in system.tasks if _is_arbiter(system, task.name)]
+        arbiters = _arbiters(system)
         if system.safety is None or not arbiters:
             return None
         return ActuatorPolicy.of(system.safety, arbiters[0].separation_ns).bound_ns
@@ -41,6 +44,47 @@ def declared_paced_ns(system: System, kind: Kind, monitor: str) -> int | None:
     if monitor == "alive" and declared_ns is not None:
         return declared_ns + SUPERVISION_NS
     return declared_ns
+
+
+def health_age_limit_ns(system: System) -> int | None:
+    """How old the last report of the sensors' monitors may be; None where the arbiter asks for none."""
+    limit_ms = next((dict(task.parameters).get("health_age_limit_ms") for task in _arbiters(system)), None)
+    return None if limit_ms is None else floor_int(limit_ms * NS_PER_MS)
+
+
+def watch_declared_ns(system: System, monitor: str) -> int | None:
+    """Within what time a supervisor notices that the watch over sensors has ended (`exit`) or stands still (`alive`).
+
+    None for a standstill where the arbiter asks for no reports: then their period decides, which a recording does.
+    """
+    if monitor == "exit":
+        return ENDING_NS + SUPERVISION_NS
+    limit_ns = health_age_limit_ns(system)
+    return None if limit_ns is None else limit_ns + SUPERVISION_NS
+
+
+def watch_reaction_ns(system: System) -> int | None:
+    """From the last report on until the arbiter goes on without: its age limit, and the next job; None as above."""
+    limit_ns = health_age_limit_ns(system)
+    gap_ns = max((alive_timeout_ns(system, task) or 0 for task in _arbiters(system)), default=0)
+    return None if limit_ns is None else limit_ns + gap_ns
+
+
+def keeps_spare(task: Task) -> bool:
+    """Whether another process of the task stands by in a paced run, started and warm."""
+    return task.budget_ns is not None and task.budget.action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
+
+
+def recovery_ns(system: System, task: Task, *, is_killed: bool, restart_ns: int | None = None) -> int | None:
+    """Within what time a task is served again after its process was killed, or stands still for good.
+
+    A process that stands still is ended after the longest time between two ends of jobs in health. None without a
+    spare: a new process takes as long as its stage does.
+    """
+    if not keeps_spare(task):
+        return None
+    still_ns = 0 if is_killed else (alive_timeout_ns(system, task) or task.deadline_ns) + SUPERVISION_NS
+    return max(still_ns + ENDING_NS + SUPERVISION_NS, restart_ns or 0) + HANDOVER_NS
 
 
 def lock_wait_ns(system: System, resource: str) -> int | None:
@@ -76,6 +120,10 @@ def _declared(system: System, kind: Kind, monitor: str) -> Iterator[int]:
                 if monitor == "silence":
                     yield detection_of_losses(system, [Fault(FaultKind(sensor.kind.value), sensor.name, 0)]).value_ns
                 yield from (one.worst_case_ns for one in monitors_of(system, sensor) if one.name == monitor)
+
+
+def _arbiters(system: System) -> list[Task]:
+    return [task for task in system.tasks if _is_arbiter(system, task.name)]
 
 
 def _is_arbiter(system: System, task: str) -> bool:

@@ -20,6 +20,8 @@ class Strikes(str, Enum):
     ARBITER = "arbiter"
 
 
+#: The process of a paced run that watches sensors; a fault may name it like a task.
+WATCH = "rt-health"
 #: Keys of a fault that every kind has, besides those of its own.
 LASTS = "for"
 
@@ -30,7 +32,7 @@ class Kind:
 
     `keys`: those of a fault that belong to this kind; `needs`: those among them that must be there. `monitors`: which
     find it; one is enough. `paced_monitors`: those of paced runs where they are others. `not_lockstep`, `not_paced`:
-    why such a run does not carry it out, empty where it does.
+    why such a run does not carry it out, empty where it does. `processes`: of a paced run itself, which it may strike.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Kind:
     not_lockstep: str = ""
     not_paced: str = ""
     paced_monitors: tuple[str, ...] = ()
+    processes: tuple[str, ...] = ()
 
     @property
     def lockstep(self) -> bool:
@@ -117,6 +120,7 @@ KINDS: tuple[Kind, ...] = (
         ("alive",),
         ("restart",),
         paced_monitors=("exit", "alive"),
+        processes=(WATCH,),
     ),
     Kind(
         "process.stall",
@@ -126,6 +130,7 @@ KINDS: tuple[Kind, ...] = (
         ("stall",),
         ("stall",),
         paced_monitors=("stop", "deadline", "alive", "exit"),
+        processes=(WATCH,),
     ),
     Kind(
         "overrun",

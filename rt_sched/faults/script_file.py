@@ -124,6 +124,9 @@ def _target(table: Table, kind: Kind, system: System, problems: Problems) -> str
     node = table.get("target")
     name = None if node is None else fields.text(node, problems)
     choices = _choices(kind.strikes, system)
+    if name is not None and name in kind.processes and name not in choices:
+        table.refuse("restart", f"{name} is started again by the supervisor that watches over it; leave restart out")
+        return name
     if node is not None and name is not None and name not in choices:
         problems.add(node, unknown(kind.strikes.value, name, choices))
     return name or ""

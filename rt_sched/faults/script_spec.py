@@ -76,7 +76,7 @@ FAULT = Spec(
             required=True,
             example="kind: camera.black",
         ),
-        Key("target", fields.WORD, "To which sensor, task, device or link; arbiter.kill has none."),
+        Key("target", fields.WORD, "To which sensor, task, device or link, or rt-health; arbiter.kill has none."),
         Key("at", whole_time, "When, from the start of the run."),
         Key("on", {"$spec": EVENT}, "Which event sets it off."),
         Key("for", quantities.time_down, "How long it lasts.", default_text="to the end of the run"),

@@ -5,7 +5,7 @@ The same rows make the table in docs/fault-scripts.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -14,8 +14,11 @@ from typing import Any
 from rt_sched.app.faults.all_findings import all_findings
 from rt_sched.app.faults.document import list_document
 from rt_sched.app.faults.prepared import Drive, Struck, drive_of
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.config import load_system
 from rt_sched.faults.outcomes import Outcome, outcomes
 from rt_sched.faults.script import Event, FaultScript, Injection, Trigger
+from rt_sched.model import Budget, OverrunAction, System
 from rt_sched.units import NS_PER_MS, format_ms
 from sensors.recording import open_recording
 
@@ -157,6 +160,37 @@ def kinds_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def guarded(system: System, *names: str, **parameters: object) -> System:
+    """These tasks end jobs at their budget, and the arbiter has these parameters too."""
+    budget = Budget(action=OverrunAction.ABORT)
+    tasks = [
+        replace(task, budget_ns=task.execution.wcet_ns, budget=budget) if task.name in names else task
+        for task in system.tasks
+    ]
+    tasks = [
+        replace(task, parameters=(*task.parameters, *parameters.items())) if task.name == "arbiter" else task
+        for task in tasks
+    ]
+    return replace(system, tasks=tuple(tasks))
+
+
+def processes_table() -> str:
+    """What is declared of processes that end, for the shipped example of paced runs with one spare."""
+    system = load_system(ROOT / "examples" / "host_two_cores.yaml", stages=ImportedStages())
+    found = list_document(guarded(system, "infer_front_wide", health_age_limit_ms=200))["kinds"]
+    lines = ["| struck | by | found by, within (ms) | then | within (ms) |", "|---|---|---|---|---|"]
+    for kind in found:
+        for one in kind["paced_processes"]:
+            of_task = _within(kind["paced_monitors"][:1])
+            back, reacts = format_ms(kind["paced_recovery_ns"]), format_ms(one["reaction_ns"])
+            found_by = _within(one["monitors"])
+            lines += [
+                f"| a task with a spare | `{kind['kind']}` | {of_task} | is served again | {back} |",
+                f"| `{one['process']}` | `{kind['kind']}` | {found_by} | DEGRADED, primary | {reacts} |",
+            ]
+    return "\n".join(lines) + "\n"
+
+
 def _within(monitors: list[dict[str, Any]]) -> str:
     return ", ".join(f"`{one['monitor']}` {format_ms(one['worst_case_ns'])}" for one in monitors)
 
@@ -169,4 +203,5 @@ def page_with(mark: str, rows: str, page: str) -> str:
 
 if __name__ == "__main__":
     written = page_with("kinds", kinds_table(), PAGE.read_text(encoding="utf-8"))
+    written = page_with("processes", processes_table(), written)
     PAGE.write_text(page_with("cases", table(), written), encoding="utf-8")

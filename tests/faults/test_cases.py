@@ -1,7 +1,7 @@
 """Every row of the table: the monitor that it names finds the fault first, within the time that it declares."""
 
 import pytest
-from fault_cases import CASES, PAGE, drive, kinds_table, outcome_of, table
+from fault_cases import CASES, PAGE, drive, kinds_table, outcome_of, processes_table, table
 
 from rt_sched.app.faults.all_findings import all_findings
 from rt_sched.app.faults.prepared import Struck
@@ -35,6 +35,7 @@ def test_nothing_is_found_without_a_fault():
 def test_the_page_has_the_tables():
     page = PAGE.read_text(encoding="utf-8")
     assert kinds_table() in page, "run python tests/faults/fault_cases.py"
+    assert processes_table() in page, "run python tests/faults/fault_cases.py"
     assert table() in page, "run python tests/faults/fault_cases.py"
 
 

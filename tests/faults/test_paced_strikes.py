@@ -15,10 +15,10 @@ from test_runs import SYSTEM
 
 from rt_sched.app.faults.paced_findings import found_afterwards, found_in_run
 from rt_sched.app.faults.paced_strikes import PacedStruck
-from rt_sched.app.faults.prepared import Drive, drive_of
+from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.errors import ConfigError
 from rt_sched.faults.declared import declared_paced_ns
-from rt_sched.faults.kinds import BY_NAME
+from rt_sched.faults.kinds import BY_NAME, WATCH
 from rt_sched.faults.moments import known_ns, root_of
 from rt_sched.faults.outcomes import Verdict, outcomes
 from rt_sched.faults.script import Damage, Event, FaultScript, Injection, Trigger
@@ -26,7 +26,7 @@ from rt_sched.runtime.paced.devices.failover import Notice
 from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.faults.alerts import Alert, AlertKind
 from rt_sched.runtime.paced.faults.injector import Deed, Landed, Moment
-from rt_sched.runtime.paced.health.order import Noticed
+from rt_sched.runtime.paced.health.order import Noticed, WatchLoss
 from rt_sched.runtime.paced.roster import WorkerLoss
 from rt_sched.runtime.paced.sections.records import SectionsRecord
 from rt_sched.trace.records import SampleStatus, Trace
@@ -193,6 +193,38 @@ def test_monitors_find_what_reaches_the_publisher(drive: Drive, one: Injection) 
     assert outcome.finding is not None and outcome.finding.monitor in BY_NAME[one.kind_name].found_paced_by
 
 
+def test_the_watch_over_sensors_is_struck_by_its_name(drive: Drive) -> None:
+    killed, stalled = fault("process.kill", WATCH, name="a"), fault("process.stall", WATCH, name="b", stall_ns=9)
+    struck = struck_by(drive, killed, stalled)
+    kill, stall = struck.blows()
+    assert (kill.deed, kill.process, kill.task, kill.lasts_ns) == (Deed.KILL, WATCH, None, None)
+    assert (stall.deed, stall.process, stall.lasts_ns) == (Deed.STALL, WATCH, 9)
+    losses = (WatchLoss(440 * MS, False, 600 * MS), WatchLoss(1300 * MS, True, None))
+    health = SimpleNamespace(noticed=(), losses=losses, order=SimpleNamespace(delay_ns=20 * MS, age_limit_ns=300 * MS))
+    outcome = as_planned(struck, health=health, landed=(Landed(401 * MS, 1, 7), Landed(1000 * MS, 1, 8)))
+    struck.seen = trace_of(drive, struck), outcome, ()  # type: ignore[assignment]
+    first, second = outcomes(struck.strikes(), found_in_run(struck, outcome), None, None)  # type: ignore[arg-type]
+    assert first.finding is not None and (first.finding.monitor, first.declared_ns) == ("exit", 100 * MS)
+    assert (first.strike.end_ns, second.strike.end_ns) == (600 * MS, None)
+    assert second.finding is not None and (second.finding.monitor, second.declared_ns) == ("alive", 350 * MS)
+
+
+def test_in_lockstep_there_is_no_watch_to_strike(drive: Drive) -> None:
+    with pytest.raises(ConfigError, match="rt-health is a process of paced runs; add --paced"):
+        Struck(drive, FaultScript((fault("process.kill", WATCH),), 1), "script")
+
+
+def test_a_worker_that_was_ended_as_it_stood_still_is_back_when_another_serves(drive: Drive) -> None:
+    backup = drive.task_names.index("backup")
+    struck = struck_by(drive, fault("process.stall", "backup", stall_ns=2000 * MS))
+    landed = (Landed(401 * MS, 1, 71),)
+    for noticed_ns, end_ns in ((700 * MS, 900 * MS), (2500 * MS, None)):  # of the latter it was not the reason
+        losses = (WorkerLoss(backup, 71, noticed_ns, False, noticed_ns + 200 * MS, False),)
+        struck.seen = trace_of(drive, struck), as_planned(struck, losses=losses, landed=landed), ()  # type: ignore[assignment]
+        (strike,) = struck.strikes()
+        assert strike.end_ns == end_ns
+
+
 def test_what_supervisors_saw_is_told_of_the_fault_that_did_it(drive: Drive) -> None:
     backup, arbiter = (drive.task_names.index(name) for name in ("backup", "arbiter"))
     killed, stalled = fault("process.kill", "backup", name="a"), fault("process.stall", "arbiter", name="b", stall_ns=5)
@@ -217,7 +249,7 @@ def test_what_supervisors_saw_is_told_of_the_fault_that_did_it(drive: Drive) -> 
 def test_what_is_watched_in_the_run_counts_when_it_was_known(drive: Drive) -> None:
     struck = struck_by(drive, fault("lidar.freeze", "lidar_top"))
     noticed = Noticed(470 * MS, 455 * MS, "lidar_top", "frozen", 90 * MS, "it repeats")
-    health = SimpleNamespace(noticed=(noticed,), order=SimpleNamespace(delay_ns=20 * MS))
+    health = SimpleNamespace(noticed=(noticed,), losses=(), order=SimpleNamespace(delay_ns=20 * MS))
     outcome = as_planned(struck, health=health)
     struck.seen = trace_of(drive, struck), outcome, ()  # type: ignore[assignment]
     (found,) = outcomes(struck.strikes(), found_in_run(struck, outcome), None, None)  # type: ignore[arg-type]

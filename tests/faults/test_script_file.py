@@ -53,6 +53,26 @@ def problems(read):
     return found
 
 
+def test_the_watch_over_sensors_is_struck_like_a_task(read, problems):
+    kill, stall = read(
+        [
+            "a: {kind: process.kill, target: rt-health, at: 1s}",
+            "b: {kind: process.stall, target: rt-health, at: 1s, stall: 9ms}",
+        ]
+    ).faults
+    assert (kill.target, stall.target) == ("rt-health", "rt-health")
+    found = problems(
+        [
+            "a: {kind: overrun, target: rt-health, demand: 9ms}",
+            "b: {kind: process.kill, target: rt-health, at: 1s, restart: 9ms}",
+        ]
+    )
+    assert [(line, message.partition(";")[0]) for line, _, message in found] == [
+        (3, "unknown task 'rt-health'"),
+        (4, "rt-health is started again by the supervisor that watches over it"),
+    ]
+
+
 def test_what_is_right_is_read(read):
     script = read(
         [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
+import json
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,7 +15,7 @@ from rt_sched.faults.kinds import BY_NAME
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.units import NS_PER_MS
 
-from .conftest import ROOT, SYSTEM, Ended, Running
+from .conftest import ROOT, SYSTEM, Running
 from .test_faults import Faulted
 
 FED = "view_age_limit_ms: {front_wide: 500}, health_age_limit_ms: 200"
@@ -30,6 +28,12 @@ faults:
   black: {kind: camera.black, target: front_wide, at: 0.8s, for: 0.2s}
   cut: {kind: payload.corrupt, target: lidar_top, how: cut, at: 1.9s, for: 0.15s}
   frozen: {kind: camera.freeze, target: front_wide, at: 3.0s, for: 0.2s}
+"""
+UNWATCHED = """
+rt_sched_faults: 1
+faults:
+  still: {kind: process.stall, target: rt-health, at: 1s, stall: 400ms}
+  gone: {kind: process.kill, target: rt-health, at: 2.4s}
 """
 #: Distances of two messages, at least.
 GAP_NS = {"front_wide": 30 * NS_PER_MS, "lidar_top": 95 * NS_PER_MS}
@@ -61,18 +65,16 @@ def told(tmp_path_factory: pytest.TempPathFactory, tier: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def struck(tmp_path_factory: pytest.TempPathFactory, tier: str) -> Ended:
-    """A run without faults whose watch is killed, and later stands still."""
+def struck(tmp_path_factory: pytest.TempPathFactory, tier: str) -> dict[str, Any]:
+    """The document of a run whose sensors are well, and whose watch stands still and is killed later."""
     folder = tmp_path_factory.mktemp("unwatched")
-    running = Running(folder / "run", "--tier", tier, system=fed_system(folder))
-    running.wait_until_begun()
-    time.sleep(1.2)  # instants of the run, by its own clock
-    os.kill(running.pid_of("rt-health"), signal.SIGKILL)
-    time.sleep(1.2)
-    os.kill(running.pid_of("rt-health"), signal.SIGSTOP)
+    fed_system(folder)
+    (folder / "script.yaml").write_text(UNWATCHED, encoding="utf-8")
+    running = Faulted(folder, "--tier", tier)
     ended = running.end()
     assert ended.code in (0, 1, 3), ended.errors
-    return ended
+    summary = json.loads((running.folder / "summary.json").read_text(encoding="utf-8"))
+    return {**ended.summary, "summary": summary, "rows": {row["name"]: row for row in ended.summary["faults"]}}
 
 
 def test_monitors_find_every_fault_while_the_run_goes_on(told: dict[str, Any]) -> None:
@@ -139,24 +141,32 @@ def decided(run: Path) -> list[tuple[str, str]]:
     return found
 
 
-def test_contents_are_all_right_without_a_fault(struck: Ended) -> None:
-    health = struck.summary["health"]
+def test_contents_are_all_right_without_a_fault(struck: dict[str, Any]) -> None:
+    health = struck["health"]
     assert health["arbiter"] == "arbiter" and health["sensors"] == ["front_wide", "lidar_top"]
     of_the_host = {"silence", "rate", "stamp_age"}  # which may keep samples, or their publisher, from being in time
     assert not {row["monitor"] for row in health["findings"]} - of_the_host
     assert {row["sensor"] for row in health["trust"] if row["trusted"]} == {"front_wide", "lidar_top"}
 
 
-def test_the_end_and_the_standstill_of_the_watch_are_noticed(struck: Ended) -> None:
-    ended, *others = struck.summary["health"]["losses"]
-    assert ended["by"] == "exit" and ended["back_ns"] > ended["noticed_ns"]
-    assert [row["noticed_ns"] > ended["back_ns"] for row in others if row["by"] == "still"]
+def test_the_end_and_the_standstill_of_the_watch_are_noticed(struck: dict[str, Any]) -> None:
+    gone, still = struck["rows"]["gone"], struck["rows"]["still"]
+    assert (gone["detected_by"], gone["worst_case_ns"]) == ("exit", 100 * NS_PER_MS)
+    assert (still["detected_by"], still["worst_case_ns"]) == ("alive", 250 * NS_PER_MS)
+    assert gone["in_run"] and still["in_run"]
+    assert gone["detected_after_ns"] > 0
+    assert gone["back_after_ns"] is None or gone["back_after_ns"] > gone["detected_after_ns"]
+    assert still["detected_after_ns"] > 150 * NS_PER_MS  # no cycle for the age limit of reports
+    first, *_, last = struck["health"]["losses"]
+    assert (first["by"], last["by"]) == ("still", "exit")
+    assert first["back_ns"] > first["noticed_ns"] > still["begin_ns"]
 
 
-def test_without_its_watch_the_arbiter_goes_on_degraded(struck: Ended) -> None:
-    states = struck.summary["arbiter"]["state_time_ns"]
-    assert states["DEGRADED"] > 200 * NS_PER_MS
-    assert struck.summary["actuator"]["minimal_risk"] == []
+def test_without_its_watch_the_arbiter_goes_on_degraded(struck: dict[str, Any]) -> None:
+    for row in struck["rows"].values():
+        assert (row["reaction"]["state"], row["reaction"]["selected"]) == ("DEGRADED", "primary"), row
+    assert struck["summary"]["arbiter"]["state_time_ns"]["DEGRADED"] > 200 * NS_PER_MS
+    assert struck["actuator"]["minimal_risk"] == []
 
 
 def test_an_age_limit_that_reports_cannot_keep_is_refused(tmp_path: Path) -> None:

@@ -143,6 +143,7 @@ class Struck:
             self.locks,
             self.restarts.order,
             self._cut,
+            lambda name: self.pids[1] if name == "rt-health" else 0,
         )
         injector = self.injector
         self._process = fork(lambda: injector.run(real_time=False))
@@ -190,6 +191,19 @@ def test_a_worker_is_killed_at_its_instant_and_kept_away(struck: Struck) -> None
     assert (landed.hit, landed.pid) == (1, struck.pids[1])
     assert landed.time_ns is not None and landed.time_ns >= 30 * MS
     assert struck.marks.away_until_ns(1) == landed.time_ns + 200 * MS
+
+
+@pytest.mark.parametrize(("deed", "state"), [(Deed.KILL, "Z"), (Deed.STALL, "T")])
+def test_a_process_of_the_run_is_struck_by_its_name(struck: Struck, deed: Deed, state: str) -> None:
+    struck.begin(Blow(Moment(30 * MS), deed, lasts_ns=10_000 * MS, process="rt-health"))
+    assert struck.wait_for(lambda: struck.state(1) == state)
+    assert struck.state(0) not in "ZT"
+    assert (struck.landed().hit, struck.landed().pid) == (1, struck.pids[1])
+
+
+def test_a_process_that_is_not_there_is_not_struck(struck: Struck) -> None:
+    struck.begin(Blow(Moment(30 * MS), Deed.KILL, process="nobody"))
+    assert struck.landed().hit == 0
 
 
 @pytest.mark.parametrize("lasts_ns", [None, 200 * MS])

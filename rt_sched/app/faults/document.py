@@ -7,8 +7,14 @@ from typing import Any
 
 from rt_sched.app.faults.prepared import Drive
 from rt_sched.app.replay.job import ReplayResult
-from rt_sched.faults.declared import declared_paced_ns, declared_worst_ns
-from rt_sched.faults.kinds import KINDS
+from rt_sched.faults.declared import (
+    declared_paced_ns,
+    declared_worst_ns,
+    recovery_ns,
+    watch_declared_ns,
+    watch_reaction_ns,
+)
+from rt_sched.faults.kinds import KINDS, Kind, Strikes
 from rt_sched.faults.outcomes import Outcome, Verdict, tells_of
 from rt_sched.faults.script import FaultScript
 from rt_sched.faults.spread import by_kind
@@ -116,8 +122,39 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def list_document(system: System) -> dict[str, Any]:
-    """Every kind of fault, where it is carried out, and who finds it within what time in this system."""
+def _is_watched(kind: Kind) -> bool:
+    """Whether the monitors of messages find it."""
+    return kind.strikes in (Strikes.SENSOR, Strikes.CAMERA, Strikes.LIDAR, Strikes.IMU)
+
+
+def _paced_ns(system: System, kind: Kind, monitor: str, delay_ns: int) -> int | None:
+    found_ns = declared_paced_ns(system, kind, monitor)
+    return found_ns if found_ns is None or not _is_watched(kind) else found_ns + delay_ns
+
+
+def _process(system: System, kind: Kind, name: str) -> dict[str, Any]:
+    """Of the watch over sensors: who notices that it is gone, and within what time the arbiter goes on without."""
+    monitor = "alive" if "stall" in kind.needs else "exit"
+    monitors = [{"monitor": monitor, "worst_case_ns": watch_declared_ns(system, monitor)}]
+    return {"process": name, "monitors": monitors, "reaction_ns": watch_reaction_ns(system)}
+
+
+def _recovery_ns(system: System, kind: Kind) -> int | None:
+    """The longest over all tasks with a spare; None where no task has one."""
+    if not kind.processes and kind.strikes is not Strikes.ARBITER:
+        return None
+    arbiter = None if system.safety is None else system.safety.arbiter
+    tasks = [task for task in system.tasks if kind.strikes is Strikes.TASK or task.name == arbiter]
+    found = (recovery_ns(system, task, is_killed="stall" not in kind.needs) for task in tasks)
+    return max((one for one in found if one is not None), default=None)
+
+
+def list_document(system: System, delay_ns: int | None = None) -> dict[str, Any]:
+    """Every kind of fault, where it is carried out, and who finds it within what time in this system.
+
+    `delay_ns`: by how much the watch over sensors of a paced run may notice later, which a recording decides; None: not
+    known, so that worst cases are without it.
+    """
     return {
         "schema": LIST_SCHEMA,
         "system": system.name,
@@ -132,9 +169,12 @@ def list_document(system: System) -> dict[str, Any]:
                 "paced": kind.paced,
                 "paced_reason": kind.not_paced or None,
                 "paced_monitors": [
-                    {"monitor": name, "worst_case_ns": declared_paced_ns(system, kind, name)}
+                    {"monitor": name, "worst_case_ns": _paced_ns(system, kind, name, delay_ns or 0)}
                     for name in kind.found_paced_by
                 ],
+                "paced_delay_ns": delay_ns if _is_watched(kind) else 0,
+                "paced_processes": [_process(system, kind, name) for name in kind.processes],
+                "paced_recovery_ns": _recovery_ns(system, kind),
                 "monitors": [
                     {"monitor": name, "worst_case_ns": declared_worst_ns(system, kind, name)} for name in kind.monitors
                 ],

@@ -16,6 +16,7 @@ import numpy as np
 from rt_sched.analysis.faults.takeover_detection import detection_of_losses, heartbeat_timeout_ns
 from rt_sched.app.faults.paced_strikes import PacedStruck
 from rt_sched.faults.declared import ENDING_NS, SUPERVISION_NS, lock_wait_ns
+from rt_sched.faults.kinds import WATCH
 from rt_sched.faults.recording import FaultedRecording
 from rt_sched.faults.supervision import alive_timeout_ns, loss_findings, task_findings
 from rt_sched.faults.watching import Finding, sensor_findings
@@ -65,11 +66,17 @@ def _in_order(found: Iterable[Finding]) -> list[Finding]:
 
 
 def _of_health(outcome: PacedOutcome) -> Iterator[Finding]:
-    """Of the monitors of messages, when they were known to find something."""
+    """Of the monitors of messages, when they were known to find something, and of whoever watches the process."""
     health = outcome.health
     for one in () if health is None else health.noticed:
         worst_ns = one.worst_case_ns + health.order.delay_ns  # type: ignore[union-attr]
         yield Finding(one.time_ns, one.monitor, one.sensor, worst_ns, one.reason)
+    for loss in () if health is None else health.losses:
+        if loss.still:
+            worst_ns = health.order.age_limit_ns + SUPERVISION_NS  # type: ignore[union-attr]
+            yield Finding(loss.noticed_ns, "alive", WATCH, worst_ns, "it looks at no sensor any more")
+        else:
+            yield Finding(loss.noticed_ns, "exit", WATCH, ENDING_NS + SUPERVISION_NS, "its process has ended")
 
 
 class AsPublished:

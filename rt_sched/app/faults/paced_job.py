@@ -16,9 +16,12 @@ from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.paced.job import run_paced
 from rt_sched.app.paced.request import PacedRequest
 from rt_sched.app.replay.job import Progress, ReplayResult
+from rt_sched.faults.declared import recovery_ns
 from rt_sched.faults.outcomes import Outcome, Verdict, outcomes
 from rt_sched.faults.script_file import load_script
 from sensors.recording import open_recording
+
+_KILLS = ("process.kill", "arbiter.kill")
 
 
 def run_faults_paced(request: PacedRequest, system: str, script_file: Path, progress: Progress) -> dict[str, Any]:
@@ -58,7 +61,8 @@ def _document(
         {
             **row,
             "in_run": None if one.finding is None else one.finding in in_run,
-            "back_after_ns": _back(row, one),
+            "back_after_ns": _back(one),
+            "back_within_ns": _back_within(drive, one),
         }
         for row, one in zip(document["faults"], found, strict=True)
     ]
@@ -81,11 +85,20 @@ def _document(
     }
 
 
-def _back(row: dict[str, Any], outcome: Outcome) -> int | None:
-    """From the fault until the task was served again, where a process was killed."""
-    kills = row["kind"] in ("process.kill", "arbiter.kill")
+def _back(outcome: Outcome) -> int | None:
+    """From the fault until the task was served again, where a process was killed, or ended as it stood still."""
     end_ns = outcome.strike.end_ns
-    return end_ns - outcome.strike.begin_ns if kills and end_ns is not None else None
+    ends = outcome.strike.fault.kind_name in (*_KILLS, "process.stall")
+    return end_ns - outcome.strike.begin_ns if ends and end_ns is not None else None
+
+
+def _back_within(drive: Drive, outcome: Outcome) -> int | None:
+    """The bound on it, where another process has come and one stood by."""
+    fault = outcome.strike.fault
+    if _back(outcome) is None or fault.target not in drive.task_names:
+        return None
+    task = drive.system.tasks[drive.task_names.index(fault.target)]
+    return recovery_ns(drive.system, task, is_killed=fault.kind_name in _KILLS, restart_ns=fault.restart_ns)
 
 
 def _not_begun(name: str, kind: str, target: str) -> dict[str, Any]:
@@ -101,4 +114,5 @@ def _not_begun(name: str, kind: str, target: str) -> dict[str, Any]:
         "reaction": None,
         "in_run": None,
         "back_after_ns": None,
+        "back_within_ns": None,
     }

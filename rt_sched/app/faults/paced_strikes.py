@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rt_sched.app.faults.prepared import Drive, complaints
+from rt_sched.app.faults.prepared import Drive, complaints, strikes_process
 from rt_sched.app.inputs.log_inputs import horizon_of
 from rt_sched.errors import ConfigError
 from rt_sched.faults.clocks import arriving_at
@@ -117,6 +117,8 @@ class PacedStruck:
             names = [one.name for one in self.drive.system.resources]
             return Blow(moment, deed, lasts_ns=fault.by_ns, resource=names.index(fault.target))
         lasts_ns = fault.stall_ns if deed is Deed.STALL else fault.restart_ns
+        if strikes_process(self.drive, fault):
+            return Blow(moment, deed, lasts_ns=lasts_ns, process=fault.target)
         return Blow(moment, deed, self.drive.task_names.index(fault.target), lasts_ns)
 
     @property
@@ -136,7 +138,8 @@ class PacedStruck:
         found = [*self.on_messages]
         for fault, landed in zip(self._struck, outcome.landed, strict=True):
             if landed.time_ns is not None and landed.hit:
-                begin_ns, back_ns = landed.time_ns - self.shift_ns, _back_ns(fault, landed, outcome)
+                back = _watch_back_ns if strikes_process(self.drive, fault) else _back_ns
+                begin_ns, back_ns = landed.time_ns - self.shift_ns, back(fault, landed, outcome)
                 end_ns = None if back_ns is None else back_ns - self.shift_ns
                 if fault.kind_name == "resource.hold":
                     end_ns = begin_ns + fault.by_ns
@@ -177,6 +180,10 @@ class PacedStruck:
             tasks = self.drive.system.tasks
             if not any(one.resource == fault.target for task in tasks for one in task.sections):
                 self._refuse(fault, f"no task has a section of {fault.target}, so nobody waits for it")
+        if strikes_process(self.drive, fault):
+            read = {port.source for task in self.drive.system.tasks for port in task.inputs}
+            if not read & self.drive.mapping.sensor_to_topic.keys():
+                self._refuse(fault, "no task reads a sensor of the recording, so none is watched")
         root = self._roots[fault.name]
         if root.event is Event.SAMPLE and self.drive.sample_ns(root.of, root.number) is None:
             self._refuse(fault, "what sets it off does not happen in this run")
@@ -211,13 +218,23 @@ class PacedStruck:
 
 
 def _back_ns(fault: Injection, landed: Landed, outcome: PacedOutcome) -> int | None:
-    """When what was killed was there again: a worker at its post, or a device with its first sign of life."""
+    """When what was killed, or ended as it stood still, was there again: a worker at its post, a device that beats."""
     deed = _DEEDS[fault.kind_name]
-    if deed is Deed.KILL:
-        return next((one.back_ns for one in outcome.losses if one.pid == landed.pid), None)
+    if deed in (Deed.KILL, Deed.STALL):
+        loss = next((one for one in outcome.losses if one.pid == landed.pid), None)
+        stands_ns = 0 if landed.time_ns is None else landed.time_ns + fault.stall_ns
+        is_later = deed is Deed.STALL and loss is not None and loss.noticed_ns > stands_ns  # it went on before
+        return None if loss is None or is_later else loss.back_ns
     signs_ns = [one.last_sign_ns for one in outcome.notices if one.is_back and one.device == fault.target]
     later_ns = [sign_ns for sign_ns in signs_ns if landed.time_ns is not None and sign_ns > landed.time_ns]
     return min(later_ns, default=None) if deed is Deed.LOSE else None
+
+
+def _watch_back_ns(_fault: Injection, landed: Landed, outcome: PacedOutcome) -> int | None:
+    """When the watch over sensors, lost since, reported again."""
+    losses = () if outcome.health is None else outcome.health.losses
+    lost = [one for one in losses if landed.time_ns is not None and one.noticed_ns >= landed.time_ns]
+    return lost[0].back_ns if lost else None
 
 
 class _Overrunning:

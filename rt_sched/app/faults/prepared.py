@@ -19,7 +19,7 @@ from rt_sched.faults.clocks import SensorClock, sensor_clocks
 from rt_sched.faults.kinds import KINDS, NEED_LOG_TIME
 from rt_sched.faults.recording import FaultedRecording
 from rt_sched.faults.schedule import losses, restarts, with_faults
-from rt_sched.faults.script import FaultScript
+from rt_sched.faults.script import FaultScript, Injection
 from rt_sched.faults.timing import strikes_of
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
@@ -123,7 +123,13 @@ class Struck:
     def __init__(self, drive: Drive, script: FaultScript, file: str) -> None:
         """Raises ConfigError for faults that lockstep does not carry out, that never begin, or that strike nothing."""
         why_not = {kind.name: kind.not_lockstep for kind in KINDS}
-        if problems := complaints(drive, script, file, why_not, "in lockstep"):
+        problems = complaints(drive, script, file, why_not, "in lockstep")
+        problems += [
+            Problem(file, 0, 0, f"faults.{fault.name}", f"{fault.target} is a process of paced runs; add --paced")
+            for fault in script.faults
+            if strikes_process(drive, fault)
+        ]
+        if problems:
             raise ConfigError(problems)
         self.drive = drive
         self.strikes = strikes_of(script, file, drive.horizon_ns, drive.sample_ns, drive.job_ns)
@@ -166,6 +172,11 @@ def _run(machine: MachineInput) -> Trace:
     simulation = Simulation(machine)
     simulation.run()
     return simulation.trace()
+
+
+def strikes_process(drive: Drive, fault: Injection) -> bool:
+    """Whether a fault strikes a process of a paced run itself, and no task."""
+    return fault.target in fault.kind.processes and fault.target not in drive.task_names
 
 
 def complaints(drive: Drive, script: FaultScript, file: str, why_not: Mapping[str, str], where: str) -> list[Problem]:

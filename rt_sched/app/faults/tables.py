@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,29 @@ def print_list(document: Mapping[str, Any], console: Console) -> None:
         cells = (kind["kind"], kind["strikes"], kind["does"], lockstep, paced, found)
         table.add_row(*map(Text, cells))
     console.print(table)
+    delays = {kind["paced_delay_ns"] for kind in document["kinds"]} - {0}
+    for delay_ns in delays:
+        how = "which a recording decides (--log)" if delay_ns is None else f"{format_ms(delay_ns)}, counted for paced"
+        console.print(Text(f"sensors, paced: found up to two cycles of the watch later, {how}", style="dim"))
     for kind in document["kinds"]:
+        for line in _of_processes(kind):
+            console.print(Text(f"{kind['kind']}, paced: {line}", style="dim"))
         for clock in ("lockstep", "paced"):
             if kind[f"{clock}_reason"]:
                 console.print(Text(f"{kind['kind']}, {clock}: {kind[f'{clock}_reason']}", style="dim"))
+
+
+def _of_processes(kind: Mapping[str, Any]) -> Iterator[str]:
+    """Within what time a process that a fault ends is replaced, and what is declared of processes of the run itself."""
+    if kind["paced_recovery_ns"] is not None:
+        yield f"a task with a spare is served again within {format_ms(kind['paced_recovery_ns'])}"
+    for one in kind["paced_processes"]:
+        reacts = (
+            ""
+            if one["reaction_ns"] is None
+            else f"; the arbiter goes on without within {format_ms(one['reaction_ns'])}"
+        )
+        yield f"also strikes {one['process']}, found by {_found_by(one['monitors'])}{reacts}"
 
 
 def _found_by(monitors: Sequence[Mapping[str, Any]]) -> str:
@@ -74,7 +93,9 @@ def print_run(document: Mapping[str, Any], console: Console) -> None:
             by = f"{row['detected_by']} of {row['target']}: " if row["detected_by"] else ""
             console.print(Text(f"{row['name']}: {by}{row['reason']}", style="dim"))
         if row.get("back_after_ns") is not None:
-            console.print(Text(f"{row['name']}: served again after {format_ms(row['back_after_ns'])} ms", style="dim"))
+            within = f", within {format_ms(row['back_within_ns'])}" if row["back_within_ns"] is not None else ""
+            text = f"{row['name']}: served again after {format_ms(row['back_after_ns'])} ms{within}"
+            console.print(Text(text, style=red_above(row["back_after_ns"], row["back_within_ns"]) or "dim"))
     for one in document["other_findings"]:
         at = f"{one['time_ns'] / NS_PER_S:.3f} s"
         console.print(Text(f"also found at {at}: {one['monitor']} of {one['what']}: {one['reason']}", style="yellow"))

@@ -10,6 +10,7 @@ from typing import Any
 from rt_sched.analysis.faults.takeover_detection import silence_timeout_ns
 from rt_sched.analysis.system.propagation import sensor_gap_ns
 from rt_sched.errors import DeploymentError
+from rt_sched.faults.declared import health_age_limit_ns
 from rt_sched.faults.watching import monitors_of
 from rt_sched.model import Plan, Sensor, SensorKind, System, Task
 from rt_sched.ports import StageContext
@@ -33,8 +34,7 @@ _PERIODS_OF_AGE, _PERIODS_OF_STANDSTILL = 3, 10
 
 def asks_for_reports(system: System) -> bool:
     """Whether the arbiter does."""
-    arbiter = _arbiter(system)
-    return arbiter is not None and dict(arbiter.parameters).get("health_age_limit_ms") is not None
+    return health_age_limit_ns(system) is not None
 
 
 def health_order(
@@ -55,19 +55,20 @@ def health_order(
     read = {port.source for task in system.tasks for port in task.inputs}
     sensors = [one for one in system.sensors if one.name in read and one.name in recorded]
     arbiter = _arbiter(system)
-    limit_ms = None if arbiter is None else dict(arbiter.parameters).get("health_age_limit_ms")
-    if not sensors or (limit_ms is None and not always):
+    limit_ns = health_age_limit_ns(system)
+    if not sensors or (limit_ns is None and not always):
         return None
     sizes = {one.name: bytes_of.get((one.name, None), 0) for one in sensors}
     period_ns = _PERIOD_NS
     while period_ns < _LONGEST_NS and _PERIODS_OF_CYCLE * _cycle_ns(sensors, sizes, period_ns) > period_ns:
         period_ns += _PERIOD_NS
     least_ns = _PERIODS_OF_AGE * period_ns
-    age_ns = _PERIODS_OF_STANDSTILL * period_ns if limit_ms is None else floor_int(limit_ms * NS_PER_MS)
+    age_ns = _PERIODS_OF_STANDSTILL * period_ns if limit_ns is None else limit_ns
     if age_ns < least_ns and arbiter is not None:
         raise DeploymentError(
-            f"task {arbiter.name}: health_age_limit_ms: {limit_ms} is too short; sensors are reported on every "
-            f"{format_ns(period_ns)}, and a limit has to bear {_PERIODS_OF_AGE} of these: {format_ns(least_ns)}"
+            f"task {arbiter.name}: health_age_limit_ms: {age_ns / NS_PER_MS:g} is too short; sensors are reported "
+            f"on every {format_ns(period_ns)}, and a limit has to bear {_PERIODS_OF_AGE} of these: "
+            f"{format_ns(least_ns)}"
         )
     given = {} if arbiter is None else dict(arbiter.parameters)
     return HealthOrder(
@@ -78,7 +79,7 @@ def health_order(
         processor=_idlest(system, plan),
         age_limit_ns=age_ns,
         good_samples=int(given.get("recovery_samples", GOOD_SAMPLES)),
-        reader=None if arbiter is None or limit_ms is None else arbiter.name,
+        reader=None if arbiter is None or limit_ns is None else arbiter.name,
     )
 
 

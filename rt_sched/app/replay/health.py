@@ -62,13 +62,26 @@ def health_reports(
     """
     if not asks_for_reports(system):
         return None
-    stages = [ImportedStages().create(task) for task in system.tasks]
-    needs = pixels_needed(system, stages, mapping)
-    deliveries = _Deliveries(system, recording, mapping, timeline, faults, needs)
+    deliveries = _Deliveries(system, recording, mapping, timeline, faults, _needs(system, mapping))
     until_ns = min(timeline.last_arrival_ns, horizon_ns)
     recorded = mapping.sensor_to_topic.keys()
     order = health_order(system, plan, recorded, deliveries.largest_bytes(), until_ns, always=False)
     return None if order is None else _Cycles(order).all(deliveries, horizon_ns)
+
+
+def watch_delay_ns(
+    system: System, plan: Plan, recording: Recording, mapping: TopicMapping, timeline: Timeline
+) -> int | None:
+    """By how much the watch over sensors may notice later than a monitor declares; None where it has none to watch."""
+    deliveries = _Deliveries(system, recording, mapping, timeline, (), _needs(system, mapping))
+    recorded = mapping.sensor_to_topic.keys()
+    largest, until_ns = deliveries.largest_bytes(), timeline.last_arrival_ns
+    order = health_order(system, plan, recorded, largest, until_ns, always=True)
+    return None if order is None else order.delay_ns
+
+
+def _needs(system: System, mapping: TopicMapping) -> dict[str, list[PixelsNeeded]]:
+    return pixels_needed(system, [ImportedStages().create(task) for task in system.tasks], mapping)
 
 
 class _Deliveries:

@@ -352,6 +352,7 @@ class PacedRun:
             self._posts.locks,
             self.restart,
             self._links.cut,
+            lambda _name: 0 if self._health is None else self._health.pid,
         )
 
     def _go_to(self, core: int) -> None:

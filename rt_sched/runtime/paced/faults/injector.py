@@ -64,7 +64,8 @@ class Deed(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """`task`: whose worker it strikes; `device`, `link`: that is lost; `resource`: that is held. `lasts_ns`: how long a
+    """`task`: whose worker it strikes; `process`: of the run itself, by its name; `device`, `link`: that is lost;
+    `resource`: that is held. `lasts_ns`: how long a
     worker stands still or the resource is held, or until the task is served again (None: as soon as it can be), or
     until the device is started anew or the link is back (None: never).
     """
@@ -76,6 +77,7 @@ class Blow:
     device: str | None = None
     resource: int | None = None
     link: str | None = None
+    process: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class Injector:
     takes them; `restart`: starts a device anew at an instant.
 
     `journals`: by task. `published_ns`: by sample, negative before. `cut`: loses a link from an instant until another.
+    `process_of`: the process of the run that has a name, 0 while there is none.
     """
 
     def __init__(
@@ -111,10 +114,11 @@ class Injector:
         locks: Locks,
         restart: Callable[[str, int], None],
         cut: Callable[[str, int, int | None], int],
+        process_of: Callable[[str], int],
     ) -> None:
         self._blows, self._clock, self._roster, self._marks = blows, clock, roster, marks
         self._journals, self._published_ns, self._processes_of = journals, published_ns, processes_of
-        self._locks, self._restart, self._cut = locks, restart, cut
+        self._locks, self._restart, self._cut, self._process_of = locks, restart, cut, process_of
         self._holds: list[threading.Thread] = []
         self._real_time = False
         self._records = shared_array(_RECORD, len(blows))
@@ -185,6 +189,12 @@ class Injector:
         elif blow.link is not None:
             until_ns = None if blow.lasts_ns is None else now_ns + blow.lasts_ns
             record["hit"] = self._cut(blow.link, now_ns, until_ns)
+        elif blow.process is not None:
+            record["pid"] = pid = self._process_of(blow.process)
+            if pid and blow.deed is Deed.STALL:
+                record["hit"] = self._stall(pid, now_ns + (blow.lasts_ns or 0))
+            elif pid:
+                record["hit"] = strike((pid,), signal.SIGKILL)
         elif blow.task is not None:
             record["pid"] = pid = int(self._roster.places["pid"][blow.task])
             if blow.deed is Deed.STALL:

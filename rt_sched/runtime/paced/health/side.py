@@ -52,6 +52,11 @@ class HealthSide:
         """Whether the process waits for the begin."""
         return bool(self._notes.life["ready"])
 
+    @property
+    def pid(self) -> int:
+        """Of the process, 0 before the first has started."""
+        return int(self._notes.life["pid"])
+
     def record(self) -> HealthRecord:
         """What became of it."""
         return self._notes.read()
