@@ -145,13 +145,14 @@ class Supervisor:
         if waits:
             place = self._roster.waiting(index, charge.employment.tenure.owner)
         place["spare_state" if is_spare else "state"] = State.STARTING
+        calls = self._roster.calls_answered(index) if is_spare else None
 
         def serve() -> None:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
             if waits:
                 stand_by(charge.employment)
             else:
-                work(charge.employment, is_spare=is_spare)
+                work(charge.employment, calls)
 
         pid = fork(serve)
         if waits or is_spare or charge.owns:  # else the device was lost meanwhile, and the task is another's
@@ -203,14 +204,15 @@ class Supervisor:
         charge.turns.lost()
         charge.journal.close_open(pid, JobStatus.ABORTED if by_budget else JobStatus.LOST)
         spare = next((spare for spare, other in self._spares.items() if other is charge), None)
-        if spare is not None and places["spare_state"][index] == State.READY:
+        if spare is not None and (self._clock.begun or places["spare_state"][index] == State.READY):
+            # One that still starts serves as soon as it can, which is sooner than another could.
             self._spares.pop(spare)
             self._serves[spare] = charge
             places["pid"][index] = spare
             self._roster.call_spare(index)
         else:
             self._start(charge, is_spare=False)
-        if charge.keeps_spare:
+        if charge.keeps_spare and charge not in self._spares.values():
             self._start(charge, is_spare=True)
 
     def _give_up(self, charge: Charge, pid: int) -> None:

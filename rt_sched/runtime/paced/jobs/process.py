@@ -63,16 +63,17 @@ class Employment:
     tenure: Tenure
 
 
-def work(job: Employment, *, is_spare: bool) -> None:
-    """The whole life of a worker. A spare is ready before it knows whether it will be needed."""
+def work(job: Employment, spare_after: int | None) -> None:
+    """The whole life of a worker. A spare is ready before it knows whether it will be needed; `spare_after`: how many
+    were called before it, None for no spare.
+    """
     places, mine = job.roster.places, job.index
-    state = "spare_state" if is_spare else "state"
+    state = "state" if spare_after is None else "spare_state"
     with failures_told(job):
         stage = prepared(job)
-        calls = job.roster.calls_answered(mine)  # before it can be called
         places[state][mine] = State.READY
-        if is_spare:
-            if not _called(job, calls):
+        if spare_after is not None:
+            if not _called(job, spare_after):
                 return
         elif not job.clock.wait_until_prepared():
             return
