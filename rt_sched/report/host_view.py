@@ -80,6 +80,7 @@ def _lead(summary: Mapping[str, Any]) -> list[str]:
         )
         more = f" and {len(waits) - _MOST_TOLD} more" if len(waits) > _MOST_TOLD else ""
         found.append(f"Waited until the deadline could not be met any more: {', '.join(told)}{more}.")
+    found += [_of_waits(row) for row in summary.get("suspensions") or () if row["jobs"]]
     if summary.get("health"):
         found.append(_of_health(summary["health"]))
     if loss:
@@ -103,6 +104,17 @@ def _of_owner(one: Mapping[str, Any]) -> str:
     if one["found_by"] is None:
         return f"{who}, and nobody asked afterwards"
     return f"{who}, found by {one['found_by']} at {time_with_unit(one['found_ns'])}"
+
+
+def _of_waits(row: Mapping[str, Any]) -> str:
+    """What jobs waited of their own accord, beside what they declare."""
+    broken = row["longer"] or row["more_often"]
+    more = f": {row['longer']} longer, {row['more_often']} more often" if broken else ""
+    waits = plural(row["declared_waits"], "wait")
+    return (
+        f"Jobs of {row['task']} waited for at most {time_with_unit(row['max_ns'])} of their own accord, where "
+        f"{time_with_unit(row['declared_ns'])} in {waits} are declared{more}."
+    )
 
 
 def _of_health(health: Mapping[str, Any]) -> str:

@@ -81,6 +81,29 @@ class Locker(Burn):
         return outputs
 
 
+class Waiter(Burn):
+    """Waits for `wait_ms` between `ms` and 1 ms of CPU time, in job `longer_at` for three times that.
+
+    In job `twice_at` it waits twice, each time half as long.
+    """
+
+    def __init__(
+        self, *, ms: float = 1.0, wait_ms: float = 1.0, longer_at: int | None = None, twice_at: int | None = None
+    ) -> None:
+        super().__init__(ms=ms)
+        self._wait_s, self._longer_at, self._twice_at = wait_ms / 1e3, longer_at, twice_at
+
+    def process(self, job: JobContext, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = super().process(job, inputs)
+        parts = 2 if job.number == self._twice_at else 1
+        for _ in range(parts):
+            time.sleep(self._wait_s * (3 if job.number == self._longer_at else 1) / parts)
+        end_ns = time.thread_time_ns() + 1_000_000
+        while time.thread_time_ns() < end_ns:
+            _spin(10_000)
+        return outputs
+
+
 class Lesser(Burn):
     """Takes `less_ms` instead of `ms` in a job that is to do less."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,6 @@ EDGE = EdgeRow(0, "image", EdgeKind.LATEST, Role.READ, sensor=0)
 PLAIN = Setup((ProcessorRow("ecu.cpu", Policy.FIXED_PRIORITY, True),), ("camera",), (TASK,), (EDGE,))
 #: What is declared of the task, and the words that name it.
 OF_TASKS = [
-    ({"suspensions": (SuspensionRow(1, 1, 2),)}, "suspensions"),
     ({"preemption_points_ns": (5,)}, "preemption points"),
     ({"deadline_action": DeadlineAction.ABORT}, "deadline_action abort"),
     ({"deadline_action": DeadlineAction.SKIP_NEXT}, "deadline_action skip_next"),
@@ -144,6 +144,34 @@ def test_a_reservation_has_room_for_messages_that_the_clock_sets_off(clocked: bo
         words = r"input road of follow from brake \(let\) in the tier deadline.*input road of stop"
         with pytest.raises(DeploymentError, match=words):
             refuse(chain, tier=tier)
+
+
+SUSPENDING = replace(TASK, suspensions=(SuspensionRow(1, 1, 2),))
+
+
+@pytest.mark.parametrize(
+    ("given", "tier", "words"),
+    [
+        ({}, Tier.FIFO, None),
+        ({}, Tier.DEADLINE, "suspensions of brake in the tier deadline"),
+        ({}, Tier.USER, "suspensions of brake, as one job at a time is on ecu.cpu"),
+        ({"processors": (replace(PLAIN.processors[0], preemptive=False),)}, Tier.FIFO, "one job at a time"),
+        ({"tasks": (replace(SUSPENDING, sections=USING.sections),)}, Tier.FIFO, "told from its waits for bus"),
+    ],
+)
+def test_waits_are_let_in_where_they_can_be_measured(given: dict[str, Any], tier: Tier, words: str | None) -> None:
+    setup = replace(PLAIN, **{"tasks": (SUSPENDING,), "resources": (ResourceRow("bus", Protocol.NONE),), **given})
+    if words is None:
+        refuse(setup, tier=tier)
+    else:
+        with pytest.raises(DeploymentError, match=words):
+            refuse(setup, tier=tier)
+
+
+def test_without_the_count_of_the_kernel_waits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rt_sched.runtime.paced.refusal.waits_are_known", lambda: False)
+    with pytest.raises(DeploymentError, match="schedstat"):
+        refuse(replace(PLAIN, tasks=(SUSPENDING,)))
 
 
 @pytest.mark.parametrize("tier", Tier)

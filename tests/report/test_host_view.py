@@ -126,3 +126,11 @@ def test_the_page_has_sections_and_jobs_that_were_to_do_less(report_with: Any) -
 def test_runs_without_them_have_neither(report_with: Any) -> None:
     section = _section(render_run_report(report_with(summary={**PACED, "sections": None, "degraded": []})))
     assert section.count("<table") == 2 and "Critical sections" not in section and "do less" not in section
+
+
+def test_waits_of_jobs_are_told_beside_what_is_declared() -> None:
+    row = {"task": "infer", "jobs": 7, "declared_ns": 9_000_000, "declared_waits": 1, "max_ns": 8_500_000}
+    views = [host_view({**PACED, "suspensions": [{**row, "longer": longer, "more_often": 0}]}) for longer in (0, 3)]
+    good, bad = (" ".join(view.lead) for view in views if view is not None)
+    assert "infer waited for at most 8.50" in good and "9.00\xa0ms in 1 wait are declared." in good
+    assert "are declared: 3 longer, 0 more often." in bad

@@ -14,6 +14,7 @@ from rt_sched.app.paced.health import health_document
 from rt_sched.app.paced.host_supply import HostShare
 from rt_sched.app.paced.links import links_document
 from rt_sched.app.paced.sections import degraded_document, sections_document
+from rt_sched.app.paced.suspensions import suspensions_document
 from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier, TierReport
@@ -100,6 +101,7 @@ def paced_document(
         "start_lateness": _lateness(trace),
         "sections": sections_document(order, outcome),
         "degraded": degraded_document(order, outcome, trace),
+        "suspensions": suspensions_document(order, outcome),
         "notes": notes,
     }
 

@@ -114,19 +114,20 @@ def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, 
     """What a paced run in a real-time tier has to keep beside what every run has."""
     if tier is Tier.USER:
         return ()
-    mode = _with_blocking(mode_loads(share.system, share.plan)[0], share.system)
+    mode = _with_waits(mode_loads(share.system, share.plan)[0], share.system)
     found = host_monitor(mode, trace, share.reservations)
     return () if found is None else (found,)
 
 
-def _with_blocking(mode: ModeLoad, system: System) -> ModeLoad:
-    """Every job as long as it is with the sections of less urgent ones that may go before it."""
+def _with_waits(mode: ModeLoad, system: System) -> ModeLoad:
+    """Every job as long as it is with what it waits itself, and for the sections of less urgent ones."""
     longest = [max((one.end_ns - one.start_ns for one in task.sections), default=0) for task in system.tasks]
 
     def longer(task: LoadTask, load: ProcessorLoad) -> LoadTask:
         others = (longest[other.index] for other in load.tasks if other.index != task.index)
         blocking_ns = sum(others) if task.blocking is None else task.blocking.total_ns
-        return dataclasses.replace(task, wcet_ns=task.wcet_ns + blocking_ns) if blocking_ns else task
+        waits_ns = blocking_ns + task.suspension_ns
+        return dataclasses.replace(task, wcet_ns=task.wcet_ns + waits_ns) if waits_ns else task
 
     loads = tuple(
         dataclasses.replace(load, tasks=tuple(longer(task, load) for task in load.tasks)) for load in mode.loads

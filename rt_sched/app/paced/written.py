@@ -19,6 +19,7 @@ from rt_sched.app.paced.links import link_losses
 from rt_sched.app.paced.prepared import Prepared
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.sections import section_monitors
+from rt_sched.app.paced.suspensions import suspension_monitors
 from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.bounds import run_bounds, without_bounds
 from rt_sched.app.runs.documents import published_messages, write_documents
@@ -104,7 +105,11 @@ def write_up(
             watch.refused_rows,
             takeovers,
             methods=share.methods,
-            further=(*host_monitors(share, tier, beside), *section_monitors(order, outcome)),
+            further=(
+                *host_monitors(share, tier, beside),
+                *section_monitors(order, outcome),
+                *suspension_monitors(order, outcome),
+            ),
         )
         if why_none is not None:
             bounds = without_bounds(bounds, why_none)

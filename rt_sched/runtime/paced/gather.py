@@ -1,13 +1,13 @@
 """From the journals of a paced run to a trace of the same form as every other run's.
 
-Times are what workers and the feeder saw. Execution slices are derived: of the jobs of a processor that had begun and
-not ended, the most urgent one is taken for the one that ran. What a message's loss tells is derived likewise, from who
-read which message.
+Times are what workers and the feeder saw. Execution slices are derived: of the jobs of a processor that had begun, had
+not ended and did not wait, the most urgent one is taken for the one that ran. What a message's loss tells is derived
+likewise, from who read which message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from rt_sched.runtime.paced.devices.relocation import lost_with_processor, moves, processors_of
 from rt_sched.runtime.paced.jobs.journal import NONE
+from rt_sched.runtime.paced.jobs.waits import Wait, wait_events, waits_of
 from rt_sched.runtime.paced.links.gathered import link_events, transfers_of
 from rt_sched.runtime.paced.seats.tier import lane_key
 from rt_sched.trace.records import (
@@ -59,6 +60,7 @@ def trace_of(course: Course) -> Trace:
     """The trace of a paced run."""
     samples, row_of_sample = _samples(course)
     jobs = _jobs(course, row_of_sample)
+    waits = waits_of(course.setup, course.journals, jobs, course.rate)
     transfers = transfers_of(course.setup, course.transfers, jobs, row_of_sample)
     return Trace(
         task_names=tuple(task.name for task in course.setup.tasks),
@@ -66,12 +68,12 @@ def trace_of(course: Course) -> Trace:
         sensor_names=course.setup.sensors,
         edges=course.edge_names,
         jobs=jobs,
-        slices=_slices(course.setup, jobs),
+        slices=_slices(course.setup, jobs, waits),
         drops=_drops(course.setup, jobs, samples, transfers),
         samples=samples,
         horizon_ns=course.horizon_ns,
         seed=0,
-        events=_events(course.setup, jobs, course.horizon_ns),
+        events=_events(course.setup, jobs, course.horizon_ns, waits),
         setup=course.setup,
         transfers=transfers,
     )
@@ -160,8 +162,8 @@ def _messages(numbers: Int64s, edge: EdgeRow, row_of_sample: Int64s, row_of_job:
     return found
 
 
-def _slices(setup: Setup, jobs: JobTable) -> SliceTable:
-    """Of the jobs between their start and their end, the most urgent one of each processor, as one that runs."""
+def _slices(setup: Setup, jobs: JobTable, waits: Mapping[int, Wait]) -> SliceTable:
+    """Of the jobs between start and end that do not wait, the most urgent one of each processor, as one that runs."""
     rows: list[tuple[int, int, int, int]] = []
     processor_of = processors_of(setup, jobs.task.astype(np.int64), jobs.arrival_ns)
     for processor, row in enumerate(setup.processors):
@@ -179,13 +181,14 @@ def _slices(setup: Setup, jobs: JobTable) -> SliceTable:
             )
             for job in mine.tolist()
         }
+        spans = [(job, *span) for job in keys for span in _there(jobs, job, waits.get(job))]
         instants = sorted(
-            [(int(jobs.start_ns[job]), 1, job) for job in keys] + [(int(jobs.finish_ns[job]), 0, job) for job in keys]
+            [(begin_ns, 1, job) for job, begin_ns, _ in spans] + [(end_ns, 0, job) for job, _, end_ns in spans]
         )
         present: set[int] = set()
         running, since_ns = NONE, 0
-        for time_ns, begins, job in instants:
-            if begins:
+        for time_ns, is_begin, job in instants:
+            if is_begin:
                 present.add(job)
             else:
                 present.discard(job)
@@ -197,6 +200,13 @@ def _slices(setup: Setup, jobs: JobTable) -> SliceTable:
     rows.sort(key=lambda one: (one[3], one[0]))
     columns = np.array(rows, np.int64).reshape(-1, 4)
     return SliceTable(columns[:, 0].astype(np.int32), columns[:, 1], columns[:, 2], columns[:, 3])
+
+
+def _there(jobs: JobTable, job: int, wait: Wait | None) -> list[tuple[int, int]]:
+    """When a job had begun, had not ended and did not wait, half-open."""
+    start_ns, finish_ns = int(jobs.start_ns[job]), int(jobs.finish_ns[job])
+    spans = [(start_ns, finish_ns)] if wait is None else [(start_ns, wait.begin_ns), (wait.end_ns, finish_ns)]
+    return [span for span in spans if span[0] < span[1]]
 
 
 def _drops(setup: Setup, jobs: JobTable, samples: SampleTable, transfers: TransferTable) -> DropTable:
@@ -262,8 +272,8 @@ def _let_publications(setup: Setup, jobs: JobTable, horizon_ns: int) -> npt.NDAr
     return np.column_stack([jobs.deadline_ns[rows], kinds, processors, tasks, rows, np.full(len(rows), NONE)])
 
 
-def _events(setup: Setup, jobs: JobTable, horizon_ns: int) -> EventTable:
-    """How jobs ended that did not complete, and where tasks moved."""
+def _events(setup: Setup, jobs: JobTable, horizon_ns: int, waits: Mapping[int, Wait]) -> EventTable:
+    """How jobs ended that did not complete, where tasks moved, and what jobs waited."""
     kinds = np.array([_ENDINGS.get(JobStatus(status), NONE) for status in jobs.status.tolist()], np.int64)
     rows = np.flatnonzero(kinds != NONE)
     times = np.maximum(jobs.arrival_ns[rows], jobs.start_ns[rows])
@@ -272,7 +282,9 @@ def _events(setup: Setup, jobs: JobTable, horizon_ns: int) -> EventTable:
         [times, kinds[rows], processors, jobs.task[rows].astype(np.int64), rows, np.full(len(rows), NONE)]
     )
     moved = np.array([*moves(setup, horizon_ns), *link_events(setup, horizon_ns)], np.int64).reshape(-1, 6)
-    table = np.concatenate((moved, ended, _let_publications(setup, jobs, horizon_ns)))
+    table = np.concatenate(
+        (moved, ended, _let_publications(setup, jobs, horizon_ns), wait_events(setup, jobs, waits, horizon_ns))
+    )
     table = table[np.argsort(table[:, 0], kind="stable")]
     return EventTable(
         time_ns=table[:, 0],

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rt_sched.errors import DeploymentError
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.host.waiting import waits_are_known
 from rt_sched.runtime.paced.sections.order import in_both_orders
 from rt_sched.trace.setup import (
     DeadlineAction,
@@ -33,7 +34,7 @@ def refuse(setup: Setup, *, tier: Tier = Tier.FIFO, commands_of: str | None = No
 
     `commands_of`: the task whose outputs go to the actuators' side, None where there is none.
     """
-    found = [*left_out(setup), *_of_let(setup, tier, commands_of)]
+    found = [*left_out(setup), *_of_let(setup, tier, commands_of), *_of_suspensions(setup, tier)]
     if found:
         raise DeploymentError(f"a paced run does not carry out: {'; '.join(found)}. Simulate or replay it in lockstep")
 
@@ -56,8 +57,6 @@ def _of_processor(row: ProcessorRow) -> Iterator[str]:
 
 
 def _of_task(row: TaskRow) -> Iterator[str]:
-    if row.suspensions:
-        yield f"the suspensions of {row.name}"
     if row.preemption_points_ns is not None:
         yield f"the preemption points of {row.name}"
     if row.deadline_action is not DeadlineAction.CONTINUE:
@@ -102,6 +101,22 @@ def _is_by_clock(setup: Setup, task: int) -> bool:
         edge.task is not None and edge.link is None and setup.tasks[edge.task].let and _is_by_clock(setup, edge.task)
         for edge in edges
     )
+
+
+def _of_suspensions(setup: Setup, tier: Tier) -> Iterator[str]:
+    """What jobs wait of their own accord is measured; others run meanwhile only where each stands by itself."""
+    for row in setup.tasks:
+        place, what = setup.processors[row.processor], f"the suspensions of {row.name}"
+        if not row.suspensions:
+            continue
+        if tier is Tier.DEADLINE:
+            yield f"{what} in the tier deadline, as a reservation may lose what is left of it meanwhile"
+        elif tier is Tier.USER or not place.preemptive or place.policy is Policy.FIFO:
+            yield f"{what}, as one job at a time is on {place.name} and would keep it meanwhile"
+        elif row.sections:
+            yield f"{what}, which could not be told from its waits for {setup.resources[row.sections[0].resource].name}"
+        elif not waits_are_known():
+            yield f"{what}, as this kernel does not count how long others had the core (/proc/PID/schedstat)"
 
 
 def _of_resources(setup: Setup) -> Iterator[str]:

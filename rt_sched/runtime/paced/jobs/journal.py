@@ -16,8 +16,17 @@ _NO_INPUTS: Mapping[int, int] = {}
 
 
 def _row(slots: int) -> np.dtype[np.void]:
-    times = ("arrival_ns", "release_ns", "start_ns", "finish_ns", "deadline_ns", "executed_ns", "capture_ns")
-    numbers = [(name, np.int64) for name in (*times, "status", "overrun", "pid", "extra", "degraded")]
+    times = (
+        "arrival_ns",
+        "release_ns",
+        "start_ns",
+        "finish_ns",
+        "deadline_ns",
+        "executed_ns",
+        "capture_ns",
+        "waited_ns",
+    )
+    numbers = [(name, np.int64) for name in (*times, "status", "overrun", "pid", "extra", "degraded", "waits")]
     return np.dtype([*numbers, ("inputs", np.int64, (max(slots, 1),))])
 
 
@@ -27,7 +36,8 @@ class Journal:
     `slots`: inputs of the task. A row is begun with the arrival, filled while the job goes on, and counts from the
     moment at which `count` says so. `inputs`: per slot the number of the job, or the row of the sample, that was read.
     `extra`: whether the job came beside those that its activation asks for. `degraded`: whether it was to do
-    less, after an overrun.
+    less, after an overrun. `executed_ns`, `waited_ns`: of the host's time, the second what it waited of its own accord,
+    in so many `waits`; measured where waits are declared.
     """
 
     def __init__(self, slots: int, capacity: int) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from rt_sched.messages import Authenticator
 from rt_sched.model import Task
 from rt_sched.ports import JobContext, JobStopped, Stage
 from rt_sched.runtime.host.cpu_time import thread_clock
+from rt_sched.runtime.host.waiting import WaitMeter
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.devices.ownership import Tenure
 from rt_sched.runtime.paced.jobs.arrivals import Arrivals
@@ -81,6 +82,7 @@ class Worker:
         self._guard = InputGuard(post.task, keeps_memory=stage.stateful, authenticator=post.authenticator)
         self._pid = os.getpid()
         self._cpu = thread_clock(0)
+        self._meter = WaitMeter() if post.row.suspensions else None
 
     def serve(self) -> None:
         """Job after job until the run ends, or the task is another's."""
@@ -150,7 +152,7 @@ class Worker:
         Raises JobStopped where the stage was asked to give the job up.
         """
         post = self._post
-        with self._sections(number):
+        with self._sections(number), self._measured(row):
             result = run_job(
                 post.task, self._stage, self._guard, context, _results(read), finished_ns=post.clock.now_ns
             )
@@ -160,6 +162,19 @@ class Worker:
         post.publish(parcels, number, int(row["capture_ns"]), lambda: self._finished(row))
         post.keep(number, result, parcels)
         return True
+
+    @contextmanager
+    def _measured(self, row: np.void) -> Iterator[None]:
+        """What the job waits of its own accord meanwhile is written down, where it declares that it does."""
+        if self._meter is None:
+            yield
+            return
+        self._meter.begin()
+        try:
+            yield
+        finally:
+            waited = self._meter.end()
+            row["waited_ns"], row["waits"] = waited.total_ns, waited.count
 
     def _sections(self, number: int) -> AbstractContextManager[None]:
         """The critical sections of a job are entered by its stage, or all of them meanwhile."""
