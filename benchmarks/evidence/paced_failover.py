@@ -10,13 +10,11 @@ recoveries is over the limit of 100 ms.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -29,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from machine import describe_run  # noqa: E402
+from paced_campaigns import hand_over, parser_of  # noqa: E402
+from sessions import left_behind, shared_memory  # noqa: E402
 
 from rt_sched.app.inputs.stages import ImportedStages  # noqa: E402
 from rt_sched.app.paced.job import run_paced  # noqa: E402
@@ -46,7 +46,6 @@ DEVICE, PATH = "ecu-a", ("pre_front_wide", "infer_front_wide", "post_front_wide"
 ARBITER = "arbiter"
 LIMIT_NS = 100_000_000
 _DURATION_NS, _FIRST_NS, _LAST_NS = 2_000_000_000, 700_000_000, 1_400_000_000
-_LEFT_S = 5.0
 _PERCENTILES = (50, 99, 100)
 
 Row = dict[str, Any]
@@ -91,7 +90,7 @@ def write_plan(folder: Path) -> Path:
 
 def one_strike(plan: Path, folder: Path, instant_ns: int, *, stops: bool) -> Strike:
     """One run in a child of this process, and what was found of it."""
-    shared = _shared()
+    shared = shared_memory()
     request = PacedRequest(
         log=str(LOG),
         system=str(SYSTEM),
@@ -106,9 +105,7 @@ def one_strike(plan: Path, folder: Path, instant_ns: int, *, stops: bool) -> Str
     session, code = _in_session(lambda: run_paced(request, Quiet()))
     if code:
         raise SystemExit(f"the run at {instant_ns} ns ended with exit code {code}")
-    problems = [f"process {name} is left" for name in _left(session)] + [
-        f"{name} is left" for name in _shared() - shared
-    ]
+    problems = left_behind(session, shared)
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return found_in(summary, folder, problems, stops=stops)
 
@@ -246,63 +243,30 @@ def _in_session(work: Callable[[], object]) -> tuple[int, int]:
     return pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _processes(session: int) -> set[str]:
-    """Processes of a session, by number and name."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        try:
-            name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
-        except OSError:
-            continue
-        fields = rest.split()
-        if fields and fields[0] not in "ZX" and int(fields[3]) == session:
-            found.add(f"{entry.name} {name}")
-    return found
-
-
-def _left(session: int) -> set[str]:
-    until = time.monotonic() + _LEFT_S
-    while (left := _processes(session)) and time.monotonic() < until:
-        time.sleep(0.05)
-    return left
-
-
-def _shared() -> set[str]:
-    return {entry.name for entry in Path("/dev/shm").iterdir() if entry.name.startswith("rt-sched")}  # noqa: S108
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--strikes", type=int, default=200, metavar="N", help="runs with one strike each (200)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the instants (0)")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the document in a file as well")
+    parser = parser_of(__doc__, "strikes", 200, "runs with one strike each", seed="of the instants")
     options = parser.parse_args()
     os.setpgid(0, 0)
     found = campaign_of(options.strikes, options.seed, lambda text: print(text, file=sys.stderr, flush=True))
     document = document_of(found, options.seed)
-    text = json.dumps(document, indent=1) + "\n"
-    if options.output is not None:
-        options.output.write_text(text, encoding="utf-8")
-    if options.json:
-        print(text, end="")
-    else:
-        print(
-            f"{len(found)} strikes, {document['inside_a_job']} inside a job, "
-            f"{document['fused_twice']} frames fused twice; in ms:"
-        )
-        print(f"{'':9}{'':28}{'p50':>8}{'p99':>8}{'max':>8}{'lacking':>9}")
-        for name in ("SIGKILL", "SIGSTOP", "both"):
-            for what in ("detection", "switch", "recovery", "longest_silence_of_arbiter"):
-                row = document[name][what]
-                values = [
-                    "–" if row[key] is None else f"{row[key] / 1e6:.1f}" for key in ("p50_ns", "p99_ns", "max_ns")
-                ]
-                print(f"{name:9}{what.replace('_', ' '):28}" + "".join(f"{one:>8}" for one in values), end="")
-                print(f"{row['lacking']:>9}")
-        print("\n".join(document["problems"]) or "nothing else was wrong")
+    hand_over(json.dumps(document, indent=1) + "\n", _table(document, len(found)), options)
     p99_ns = document["both"]["recovery"]["p99_ns"]
     return 1 if document["problems"] or p99_ns is None or p99_ns > LIMIT_NS else 0
+
+
+def _table(document: Row, strikes: int) -> str:
+    lines = [
+        f"{strikes} strikes, {document['inside_a_job']} inside a job, "
+        f"{document['fused_twice']} frames fused twice; in ms:",
+        f"{'':9}{'':28}{'p50':>8}{'p99':>8}{'max':>8}{'lacking':>9}",
+    ]
+    for name in ("SIGKILL", "SIGSTOP", "both"):
+        for what in ("detection", "switch", "recovery", "longest_silence_of_arbiter"):
+            row = document[name][what]
+            values = ["–" if row[key] is None else f"{row[key] / 1e6:.1f}" for key in ("p50_ns", "p99_ns", "max_ns")]
+            cells = "".join(f"{one:>8}" for one in values)
+            lines.append(f"{name:9}{what.replace('_', ' '):28}{cells}{row['lacking']:>9}")
+    return "\n".join([*lines, *(document["problems"] or ["nothing else was wrong"]), ""])
 
 
 if __name__ == "__main__":

@@ -10,24 +10,23 @@ user tier, which has no bounds, has to say so. Exit code 1 where a tier that thi
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from machine import describe_run
+from paced_campaigns import hand_over, parser_of
+from sessions import family
 
-from rt_sched.runtime.host.affinity import pin
-from rt_sched.runtime.host.child import fork
+from rt_sched.runtime.host.child import on_cores
 from rt_sched.runtime.host.tiers import Tier, available_tiers
 from rt_sched.trace.records import JobStatus
 
@@ -40,20 +39,12 @@ _PUBLISHER = "rt-publishing"
 _START_LIMIT_S = 180.0
 
 
-@contextmanager
-def hogs(cores: Sequence[int]) -> Iterator[None]:
+def hogs(cores: Sequence[int]) -> AbstractContextManager[None]:
     """Meanwhile an ordinary process computes on each of the cores."""
-    pids = [fork(lambda core=core: _compute(core)) for core in cores]  # type: ignore[misc]
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+    return on_cores(cores, _compute)
 
 
-def _compute(core: int) -> None:
-    pin([core])
+def _compute() -> None:
     while True:
         pass
 
@@ -92,13 +83,8 @@ def run_beside_hogs(folder: Path, tier: str) -> int:
 def _wait_until_begun(process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + _START_LIMIT_S
     while process.poll() is None and time.monotonic() < until:
-        for entry in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                name, _, rest = entry.read_text().partition("(")[2].rpartition(")")
-            except OSError:
-                continue
-            if name == _PUBLISHER and int(rest.split()[3]) == process.pid:
-                return
+        if any(one.name == _PUBLISHER for one in family(process.pid).values()):
+            return
         time.sleep(0.02)
 
 
@@ -145,30 +131,27 @@ def _row(task: str, share: np.ndarray) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=10, metavar="N", help="of each tier (10)")
+    parser = parser_of(__doc__, "runs", 10, "of each tier")
     parser.add_argument("--tier", choices=[tier.value for tier in Tier], help="only this one")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the document in a file as well")
     options = parser.parse_args()
     there = [one.tier.value for one in available_tiers() if one.available]
     wanted = [tier for tier in there if options.tier in (None, tier)]
     campaigns = [campaign_of(tier, options.runs) for tier in wanted]
     document = {"schema": "rt-sched/hog/1", **describe_run(ROOT), "tiers_there": there, "campaigns": campaigns}
     text = json.dumps(document, indent=1).replace("Infinity", "null") + "\n"
-    if options.output is not None:
-        options.output.write_text(text, encoding="utf-8")
-    if options.json:
-        print(text, end="")
-    else:
-        for one in campaigns:
-            print(f"tier {one['tier']}: {one['runs']} runs beside a process that never rests on each core")
-            print("  task               jobs  missed  response / deadline p50    p99    max")
-            for row in one["tasks"]:
-                quantiles = "  ".join(f"{row[name]:5.2f}" for name in ("p50", "p99", "max"))
-                print(f"  {row['task']:17} {row['jobs']:5}  {row['missed']:6}                     {quantiles}")
-            print("\n".join(f"  {text}" for text in [*dict.fromkeys(one["said"]), *one["problems"]]))
+    hand_over(text, "".join(_table(one) for one in campaigns), options)
     return 1 if not campaigns or any(one["problems"] for one in campaigns) else 0
+
+
+def _table(one: dict[str, Any]) -> str:
+    lines = [
+        f"tier {one['tier']}: {one['runs']} runs beside a process that never rests on each core",
+        "  task               jobs  missed  response / deadline p50    p99    max",
+    ]
+    for row in one["tasks"]:
+        quantiles = "  ".join(f"{row[name]:5.2f}" for name in ("p50", "p99", "max"))
+        lines.append(f"  {row['task']:17} {row['jobs']:5}  {row['missed']:6}                     {quantiles}")
+    return "\n".join([*lines, *(f"  {text}" for text in [*dict.fromkeys(one["said"]), *one["problems"]]), ""])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ instants; the run itself is as punctual as the machine.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -27,8 +26,9 @@ from typing import Any
 
 import numpy as np
 from machine import describe_run
+from paced_campaigns import add_tier, best_tier, hand_over, parser_of
+from sessions import family, left_behind, member, shared_memory
 
-from rt_sched.runtime.host.tiers import Tier, available_tiers
 from rt_sched.trace.records import JobStatus
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,8 +89,6 @@ _SOME_JOBS, _TIME_FOR_THEM_NS = 3, 500_000_000
 #: How long a worker is watched that is to die in a job.
 _AT_WORK_S = 0.3
 _SUPERVISOR = "rt-supervisor"
-#: In /proc/PID/stat behind the name: the scheduling class, and those of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
-_POLICY, _REAL_TIME = 38, frozenset({"1", "2", "6"})
 
 Row = dict[str, Any]
 
@@ -121,39 +119,6 @@ class Kill:
     name: str
 
 
-@dataclass(frozen=True)
-class Member:
-    """A process that has not ended.
-
-    `runs`: it has a core, or waits for nothing but one. `is_urgent`: in a real-time class, as workers are that serve.
-    """
-
-    name: str
-    parent: int
-    session: int
-    runs: bool
-    is_urgent: bool
-
-
-def member(pid: int) -> Member | None:
-    """The process of this number; None where there is none, or none any more."""
-    try:
-        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
-    except OSError:
-        return None
-    fields = rest.split()
-    if fields[0] in "ZX":
-        return None
-    return Member(name, int(fields[1]), int(fields[3]), fields[0] == "R", fields[_POLICY] in _REAL_TIME)
-
-
-def family(session: int) -> dict[int, Member]:
-    """The processes of a session that have not ended, by number."""
-    numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    found = {number: member(number) for number in numbers}
-    return {number: one for number, one in found.items() if one is not None and one.session == session}
-
-
 def seen_at_work(pid: int) -> bool:
     """Waits until the process runs; False when it did not for a while, or has ended."""
     until = time.monotonic() + _AT_WORK_S
@@ -170,7 +135,7 @@ def one_run(
 ) -> None:
     """Starts a run, kills in it, waits for its end, and adds what was found."""
     draw = random.Random(seed)  # noqa: S311
-    shared_before = {entry.name for entry in Path("/dev/shm").iterdir()}  # noqa: S108
+    shared_before = shared_memory()
     call = "import sys; sys.argv[0] = 'rt-sched'; from rt_sched.cli import main; main()"
     words = ["replay", str(LOG), "--system", str(system), "--paced", "--json", "--tier", tier]
     process = subprocess.Popen(
@@ -190,15 +155,7 @@ def one_run(
         process.kill()
         out, errors = process.communicate()
         problems.append(f"it did not end within {_END_LIMIT_S:g} s")
-    until = time.monotonic() + 5
-    while family(process.pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    problems += [f"process {pid} ({one.name}) is left" for pid, one in family(process.pid).items()]
-    problems += [
-        f"{entry.name} is left in /dev/shm"
-        for entry in Path("/dev/shm").iterdir()  # noqa: S108
-        if entry.name.startswith("rt-sched") and entry.name not in shared_before
-    ]
+    problems += left_behind(process.pid, shared_before)
     campaign.runs += 1
     if process.returncode not in (0, 1, 3) or not out.strip():
         problems.append(f"exit code {process.returncode}: {errors.strip()[-500:]}")
@@ -359,16 +316,11 @@ def campaign_of(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=200, metavar="N", help="processes to kill (200)")
+    parser = parser_of(__doc__, "kills", 200, "processes to kill", seed="of victims and instants")
     parser.add_argument("--inside", action="store_true", help="only those that run, until N have died within a job")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of victims and instants (0)")
-    parser.add_argument("--tier", choices=["fifo", "user"], help="the best of both unless given")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the document in a file as well")
+    add_tier(parser)
     options = parser.parse_args()
-    has_fifo = any(one.tier is Tier.FIFO and one.available for one in available_tiers())
-    tier = options.tier or ("fifo" if has_fifo else "user")
+    tier = best_tier(options.tier)
     found = campaign_of(options.kills, tier=tier, seed=options.seed, inside=options.inside)
     document = {
         "schema": "rt-sched/kills/1",
@@ -378,19 +330,20 @@ def main() -> int:
         "inside": options.inside,
         **vars(found),
     }
-    text = json.dumps(document, indent=1) + "\n"
-    if options.output is not None:
-        options.output.write_text(text, encoding="utf-8")
-    if options.json:
-        print(text, end="")
-    else:
-        print(f"tier {tier}: {found.kills} killed in {found.runs} runs, {found.pairs} times two at once")
-        print(f"  {found.losses} served a task, {found.in_job} of them in a job; {found.standing_by} did not yet")
-        print(f"  {found.completed} jobs completed; {found.came_back} tasks went on after their last loss", end="")
-        print(f", {found.not_back} were still starting at the end")
-        print("\n".join(found.problems) or "  no run hung, nothing was left behind, no record was lost")
+    hand_over(json.dumps(document, indent=1) + "\n", _table(found, tier), options)
     missing = options.inside and found.in_job < options.kills
     return 1 if found.problems or missing else 0
+
+
+def _table(found: Campaign, tier: str) -> str:
+    lines = [
+        f"tier {tier}: {found.kills} killed in {found.runs} runs, {found.pairs} times two at once",
+        f"  {found.losses} served a task, {found.in_job} of them in a job; {found.standing_by} did not yet",
+        f"  {found.completed} jobs completed; {found.came_back} tasks went on after their last loss, "
+        f"{found.not_back} were still starting at the end",
+        *(found.problems or ["  no run hung, nothing was left behind, no record was lost"]),
+    ]
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":

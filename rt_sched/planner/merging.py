@@ -14,6 +14,7 @@ from fractions import Fraction
 from rt_sched.analysis.analyze import analyze_mode
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.result import ModeResult, Verdict
+from rt_sched.config.plan_file import Groups
 from rt_sched.lowering import check_plan
 from rt_sched.lowering.merging import check_merged, merged_name, with_merged
 from rt_sched.model import Plan, System
@@ -24,7 +25,6 @@ from rt_sched.planner.planned import Planned
 from rt_sched.planner.recoverable import answered
 from rt_sched.planner.switches import switches_for_each_job
 
-Groups = tuple[tuple[str, ...], ...]
 NO_GROUPS: Groups = ()
 
 

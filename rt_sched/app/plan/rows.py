@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from rt_sched.config.plan_file import Groups
 from rt_sched.lowering.routes import crossings_without_link
 from rt_sched.model import Plan, System
 from rt_sched.planner.energy import energy_model
@@ -14,7 +15,7 @@ from rt_sched.planner.failover import FailoverPlan
 from rt_sched.planner.failover.search import Outcome
 from rt_sched.planner.fusion import THRESHOLD
 from rt_sched.planner.grouping import Grouping, GroupingScore
-from rt_sched.planner.merging import Groups, Merge
+from rt_sched.planner.merging import Merge
 from rt_sched.planner.objectives import Costs
 from rt_sched.planner.obstacles import obstacles
 from rt_sched.planner.offsets import OffsetProposal

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import mmap
-import os
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +12,7 @@ import numpy.typing as npt
 from rt_sched.model import System
 from rt_sched.ports import Stage
 from rt_sched.runtime.host.affinity import allowed_cores, pinned
-from rt_sched.runtime.host.child import fork, in_child
+from rt_sched.runtime.host.child import in_child, on_cores
 from rt_sched.runtime.host.memory import keep_freed_memory, stop_collecting
 from rt_sched.runtime.paced.jobs.practice import practise_all
 from rt_sched.runtime.paced.jobs.rehearsal import Example
@@ -79,7 +76,7 @@ def measure(
             alone = np.array(in_child(run, _LIMIT_S), np.int64)
             contended = None
             if contention and others:
-                with _busy(others):
+                with on_cores(others, _burn):
                     contended = np.array(in_child(run, _LIMIT_S), np.int64)
         found.append(Measured(task.name, alone, contended))
     return found
@@ -95,20 +92,8 @@ class _EmptyCaches:
         self._memory += 1
 
 
-@contextmanager
-def _busy(cores: Sequence[int]) -> Iterator[None]:
-    """Meanwhile a process on each of `cores` computes, and moves memory that no cache holds."""
-    pids = [fork(lambda core=core: _burn(core)) for core in cores]  # type: ignore[misc]
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-
-
-def _burn(core: int) -> None:
-    with pinned([core]):
-        memory = np.frombuffer(mmap.mmap(-1, _BURNT_BYTES), np.int64)
-        while True:
-            memory += 1
+def _burn() -> None:
+    """Computes, and moves memory that no cache holds."""
+    memory = np.frombuffer(mmap.mmap(-1, _BURNT_BYTES), np.int64)
+    while True:
+        memory += 1

@@ -8,11 +8,14 @@ import pickle
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from rt_sched.errors import DeploymentError
 from rt_sched.runtime.host import libc
+from rt_sched.runtime.host.affinity import pin
 from rt_sched.runtime.host.polling import comes
 
 T = TypeVar("T")
@@ -42,6 +45,23 @@ def fork(work: Callable[[], None]) -> int:
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+@contextmanager
+def on_cores(cores: Iterable[int], work: Callable[[], None]) -> Iterator[None]:
+    """Meanwhile a child on each of `cores` does `work`, which need not end: all are killed behind the block."""
+
+    def there(core: int) -> None:
+        pin([core])
+        work()
+
+    pids = [fork(partial(there, core)) for core in cores]
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
 
 def name_process(name: str) -> None:
