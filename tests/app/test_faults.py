@@ -13,6 +13,7 @@ from rt_sched.errors import ConfigError
 from rt_sched.lowering import lost_sensors
 from rt_sched.messages import ArbiterDecision, ArbiterState, Command
 from rt_sched.model import Fault, FaultKind
+from rt_sched.runtime.signs_of_life import Notice
 
 MS = 1_000_000
 RECORDED = frozenset({"rear", "left", "surround_left", "lidar_top"})
@@ -88,6 +89,18 @@ def test_a_dual_homed_sensor_is_lost_with_the_last_of_its_devices(quad_orin):
     assert lost_sensors(quad_orin, [first, second]) == {"left": 9 * MS, "rear": 9 * MS}
     own = Fault(FaultKind.CAMERA, "left", 7 * MS)
     assert lost_sensors(quad_orin, [first, own, second]) == {"left": 7 * MS, "rear": 9 * MS}
+
+
+def test_the_earliest_notice_counts_whoever_gave_it(quad_orin):
+    fault = Fault(FaultKind.DEVICE, "orin-3", 100 * MS, 300 * MS)
+    seen = decisions((90, ArbiterState.NOMINAL), (160, ArbiterState.BACKUP))
+    by_watch = [Notice(at * MS, "device:orin-3", True, "heartbeat") for at in (40, 121, 400)]
+    others = [Notice(110 * MS, "device:orin-2", True, "heartbeat"), Notice(111 * MS, "device:orin-3", False, "silence")]
+    (row,) = fault_outcomes(quad_orin, [fault], RECORDED, seen, noticed=(*by_watch, *others))
+    assert (row["detected_after_ns"], row["detected_by"]) == (21 * MS, "heartbeat")
+    late = [Notice(170 * MS, "device:orin-3", True, "heartbeat")]
+    (row,) = fault_outcomes(quad_orin, [fault], RECORDED, seen, noticed=late)
+    assert (row["detected_after_ns"], row["detected_by"]) == (60 * MS, "arbiter")
 
 
 def test_detection_and_recovery_are_read_from_the_decisions(quad_orin):

@@ -56,6 +56,14 @@ def test_the_summary_has_the_last_sign(ended: Ended) -> None:
     assert link["messages"] > link["delivered"] > 0
 
 
+def test_the_summary_tells_of_the_earliest_notice(ended: Ended) -> None:
+    summary = json.loads((ended.folder / "summary.json").read_text())
+    ((link,), (fault,)) = summary["links"], summary["faults"]
+    first_ns = min(one["noticed_ns"] for one in link["notices"] if one["noticed_ns"] >= fault["time_ns"])
+    assert fault["fault"] == "link:ethernet" and fault["detected_by"] == "heartbeat"
+    assert fault["detected_after_ns"] == first_ns - fault["time_ns"]
+
+
 def test_nothing_goes_over_it_meanwhile_and_everything_afterwards(ended: Ended) -> None:
     begin_ns, end_ns = _row(ended)["begin_ns"], _row(ended)["end_ns"]
     sent = columns(ended.folder, "transfers")

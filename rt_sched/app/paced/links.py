@@ -12,6 +12,7 @@ from rt_sched.model import Fault, FaultKind, OnMessage, System, Task
 from rt_sched.runtime.paced.jobs.journal import NONE
 from rt_sched.runtime.paced.links.seat import LinkSeat, seat_of
 from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome
+from rt_sched.runtime.signs_of_life import Notice
 from rt_sched.trace.statistics import spread_of
 
 
@@ -46,6 +47,14 @@ def link_losses(order: PacedOrder, outcome: PacedOutcome) -> tuple[Fault, ...]:
         )
         for blow, landed in zip(order.blows, outcome.landed, strict=False)
         if blow.link is not None and landed.time_ns is not None
+    )
+
+
+def link_notices(outcome: PacedOutcome) -> tuple[Notice, ...]:
+    """Those of links that were lost, as the watch over them noticed it."""
+    return tuple(
+        Notice(one.noticed_ns, f"{FaultKind.LINK.value}:{name}", True, "heartbeat")
+        for name, one in outcome.link_notices
     )
 
 

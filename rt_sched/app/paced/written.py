@@ -15,7 +15,7 @@ from rt_sched.app.paced.device_losses import detection_of, losses_of
 from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.frames import see_frames
 from rt_sched.app.paced.host_supply import host_monitors, host_share
-from rt_sched.app.paced.links import link_losses
+from rt_sched.app.paced.links import link_losses, link_notices
 from rt_sched.app.paced.prepared import Prepared
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.sections import section_monitors
@@ -128,6 +128,7 @@ def write_up(
             bounds=bounds,
             detection=detection,
             takeovers=takeovers,
+            noticed=link_notices(outcome),
         )
         summary |= paced_document(order, outcome, trace, prepared.tiers, share, summary)
         if prepared.plan_note is not None:

@@ -6,7 +6,7 @@ Messages do not depend on what stages compute, so all reports are made before th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from rt_sched.app.inputs.log_inputs import pixels_needed
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.paced.health import asks_for_reports, health_order
+from rt_sched.app.paced.rehearsing import largest_messages
 from rt_sched.errors import DataError
 from rt_sched.faults.clocks import arriving_at, sensor_clocks
 from rt_sched.lowering.outages import sensor_outages
@@ -24,13 +25,10 @@ from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import JobContext, RecordedMessage, Recording
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.paced.health.order import HEALTH_SOURCE, Change, HealthOrder, HealthRecord, Noticed
-from rt_sched.runtime.paced.jobs.codec import Encoded
-from rt_sched.runtime.paced.jobs.rehearsal import REHEARSED_NS
-from rt_sched.runtime.stage_graph import Outputs
 from rt_sched.runtime.timeline import Timeline
 from safety.monitors.delivery import Delivery
 from safety.sensor_watch import SensorWatch
-from sensors.decode_ahead import PixelsNeeded, decoded_with_pixels
+from sensors.decode_ahead import decoded_with_pixels
 from sensors.mapping import TopicMapping
 
 
@@ -50,6 +48,7 @@ class HealthReports:
 def health_reports(
     system: System,
     plan: Plan,
+    usual: Recording,
     recording: Recording,
     mapping: TopicMapping,
     timeline: Timeline,
@@ -58,30 +57,37 @@ def health_reports(
 ) -> HealthReports | None:
     """None where the arbiter does not ask for any. Raises DeploymentError for an age limit that they cannot keep.
 
-    `recording`, `timeline`: with what sensors send instead; `faults`: losses, of which nothing arrives.
+    `usual`: as it was recorded; `recording`, `timeline`: with what sensors send instead; `faults`: losses, of which
+    nothing arrives.
     """
     if not asks_for_reports(system):
         return None
-    deliveries = _Deliveries(system, recording, mapping, timeline, faults, _needs(system, mapping))
     until_ns = min(timeline.last_arrival_ns, horizon_ns)
-    recorded = mapping.sensor_to_topic.keys()
-    order = health_order(system, plan, recorded, deliveries.largest_bytes(), until_ns, always=False)
-    return None if order is None else _Cycles(order).all(deliveries, horizon_ns)
+    recorded, sizes = mapping.sensor_to_topic.keys(), _largest_bytes(system, usual, mapping)
+    order = health_order(system, plan, recorded, sizes, until_ns, always=False)
+    if order is None:
+        return None
+    return _Cycles(order).all(_Deliveries(system, recording, mapping, timeline, faults), horizon_ns)
 
 
 def watch_delay_ns(
     system: System, plan: Plan, recording: Recording, mapping: TopicMapping, timeline: Timeline
 ) -> int | None:
     """By how much the watch over sensors may notice later than a monitor declares; None where it has none to watch."""
-    deliveries = _Deliveries(system, recording, mapping, timeline, (), _needs(system, mapping))
-    recorded = mapping.sensor_to_topic.keys()
-    largest, until_ns = deliveries.largest_bytes(), timeline.last_arrival_ns
-    order = health_order(system, plan, recorded, largest, until_ns, always=True)
+    sizes, until_ns = _largest_bytes(system, recording, mapping), timeline.last_arrival_ns
+    order = health_order(system, plan, mapping.sensor_to_topic.keys(), sizes, until_ns, always=True)
     return None if order is None else order.delay_ns
 
 
-def _needs(system: System, mapping: TopicMapping) -> dict[str, list[PixelsNeeded]]:
-    return pixels_needed(system, [ImportedStages().create(task) for task in system.tasks], mapping)
+def _largest_bytes(system: System, recording: Recording, mapping: TopicMapping) -> dict[tuple[str, str | None], int]:
+    """Of each sensor, port None, as a paced run takes it."""
+    needs = pixels_needed(system, [ImportedStages().create(task) for task in system.tasks], mapping)
+
+    def decode(message: RecordedMessage) -> object:
+        return decoded_with_pixels(recording.decode(message), needs.get(message.topic, ()))
+
+    sensors = {topic: sensor for sensor, topic in mapping.sensor_to_topic.items()}
+    return {(sensor, None): size for sensor, size in largest_messages(recording, sensors, decode).items()}
 
 
 class _Deliveries:
@@ -94,10 +100,9 @@ class _Deliveries:
         mapping: TopicMapping,
         timeline: Timeline,
         faults: Sequence[Fault],
-        needs: Mapping[str, list[PixelsNeeded]],
     ) -> None:
         self._names = [sensor.name for sensor in system.sensors]
-        self._recording, self._needs = recording, needs
+        self._recording = recording
         self._topics = list(mapping.sensor_to_topic.values())
         clocks = sensor_clocks(recording, timeline, system.sensors, mapping.sensor_to_topic)
         sent_ns = {one.index: clocks[one.topic].arrival_ns(one) for one in recording.messages(self._topics)}
@@ -114,21 +119,6 @@ class _Deliveries:
             except DataError as error:
                 delivery = Delivery(arrival_ns, capture_ns, None, str(error))
             yield name, delivery
-
-    def largest_bytes(self) -> dict[tuple[str, str | None], int]:
-        """Of each sensor, port None, as far as a paced run rehearses."""
-        largest: dict[tuple[str, str | None], int] = {}
-        first_ns = int(self._timeline.samples.arrival_ns.min(initial=0))
-        for name, arrival_ns, _, message in self._accepted():
-            if arrival_ns >= first_ns + REHEARSED_NS:
-                break
-            try:
-                pixels = self._needs.get(message.topic, ())
-                sample = Outputs({None: decoded_with_pixels(self._recording.decode(message), pixels)})
-            except DataError:
-                continue
-            largest[name, None] = max(largest.get((name, None), 0), Encoded(sample).size)
-        return largest
 
     def _accepted(self) -> Iterator[tuple[str, int, int, RecordedMessage]]:
         samples = self._timeline.samples

@@ -111,6 +111,7 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
         progress.step("reading the recording")
         recording = open_recording(log, salvage=request.salvage)
         stack.callback(recording.close)
+        usual = recording
         if injected is not None:
             recording = injected.recording(recording)
         stages_known = ImportedStages()
@@ -123,7 +124,7 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         horizon_ns = horizon_of(system, timeline)
         check_fault_times(faults, horizon_ns)
-        reports = health_reports(system, plan, recording, mapping, timeline, faults, horizon_ns)
+        reports = health_reports(system, plan, usual, recording, mapping, timeline, faults, horizon_ns)
         progress.step("starting the stages")
         recorded = mapping.sensor_to_topic.keys()
         detection = detect(system, plan, timeline.samples, faults, recorded, horizon_ns)

@@ -10,6 +10,7 @@ from rt_sched.analysis.result import AnalysisReport
 from rt_sched.app.analyze.arbiter_loss import arbiter_loss
 from rt_sched.app.analyze.faults import fault_section
 from rt_sched.model import FaultEffect, FaultScenario, Plan, System
+from rt_sched.units import format_ns
 
 Row = dict[str, Any]
 
@@ -25,20 +26,21 @@ def faults_of(system: System, plan: Plan, report: AnalysisReport, declared: Row 
     Losses of sensors, devices and links that the file declares no scenario for are analysed, too, and told apart: they
     are no part of the verdict. In systems of more than `MOST_TASKS` tasks they are named only.
     """
-    rows = [] if declared is None else _rows(system, declared["scenarios"], stated=True)
+    arbiter = arbiter_loss(system, plan, report) if declared is None else declared["arbiter"]
+    rows = [] if declared is None else _rows(system, declared["scenarios"], arbiter, stated=True)
     more = undeclared_losses(system)
     looked_at = len(system.tasks) <= MOST_TASKS
     if more and looked_at:
         other = replace(system, fault_scenarios=more)
         found = fault_section(other, plan, report, None, [one.name for one in more])
-        rows += _rows(system, found["scenarios"], stated=False)
+        rows += _rows(system, found["scenarios"], arbiter, stated=False)
     return {
         "verdict": None if declared is None else declared["verdict"],
         "rows": rows,
         "not_analysed": [] if looked_at else [one.name for one in more],
         "worst": _worst(rows),
         "planned": any(row["takeover"] is not None for row in rows),
-        "arbiter": arbiter_loss(system, plan, report) if declared is None else declared["arbiter"],
+        "arbiter": arbiter,
         "injected": [],
         "instants": None,
         "transitions": [] if declared is None else [_transition(one) for one in declared["transitions"]],
@@ -54,8 +56,20 @@ def undeclared_losses(system: System) -> tuple[FaultScenario, ...]:
     return tuple(FaultScenario(name, FaultEffect.LOSE, name) for name in unique if name not in covered)
 
 
-def _rows(system: System, scenarios: Sequence[Row], *, stated: bool) -> list[Row]:
-    return [_row(system, scenario, case, stated=stated) for scenario in scenarios for case in scenario["cases"]]
+def _rows(system: System, scenarios: Sequence[Row], arbiter: Row | None, *, stated: bool) -> list[Row]:
+    rows = [_row(system, scenario, case, stated=stated) for scenario in scenarios for case in scenario["cases"]]
+    return rows if arbiter is None else [_with_arbiter(row, arbiter) for row in rows]
+
+
+def _with_arbiter(row: Row, arbiter: Row) -> Row:
+    """Where the fault takes the arbiter away, what bounds that answers for it, whoever notices the fault itself."""
+    if row["effect"] != FaultEffect.LOSE.value or arbiter["task"] not in {one["name"] for one in row["lost_tasks"]}:
+        return row
+    bound = (
+        f"the actuators' side is in MINIMAL_RISK within {format_ns(arbiter['bound_ns'])} of the arbiter's last command"
+    )
+    reason = f"{row['reason']}; {bound}" if row["declared"] and row["reason"] else bound
+    return {**row, "reason": reason, "minimal_risk_ns": arbiter["bound_ns"]}
 
 
 def _row(system: System, scenario: Row, case: Row, *, stated: bool) -> Row:
@@ -82,6 +96,7 @@ def _row(system: System, scenario: Row, case: Row, *, stated: bool) -> Row:
         "handling": handling,
         "recovered_ns": None if handling is None else _recovered_ns(handling),
         "takeover": _takeover(case["takeover"]),
+        "minimal_risk_ns": None,
     }
 
 

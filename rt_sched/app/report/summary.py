@@ -71,7 +71,9 @@ def _fault_counts(rows: Sequence[Row]) -> Row:
         "declared": len(declared),
         **{word: verdicts.count(word) for word in ("schedulable", "unschedulable", "inconclusive")},
         "undeclared": len(rows) - len(declared),
-        "unclaimed": list(dict.fromkeys(row["fault"] for row in rows if not row["declared"])),
+        "unclaimed": list(
+            dict.fromkeys(row["fault"] for row in rows if not row["declared"] and row["minimal_risk_ns"] is None)
+        ),
     }
 
 

@@ -11,6 +11,7 @@ from rt_sched.lowering.losses import fed_only_by, recovery_limit_ns
 from rt_sched.messages import ArbiterDecision, ArbiterState
 from rt_sched.model import Fault, FaultKind, System
 from rt_sched.runtime.detection import NOTHING_LOST, Decision, Detection
+from rt_sched.runtime.signs_of_life import Notice
 
 _COMMANDING = (ArbiterState.NOMINAL, ArbiterState.DEGRADED, ArbiterState.BACKUP)
 
@@ -24,19 +25,24 @@ def fault_outcomes(
     decisions: Decisions,
     detection: Detection = NOTHING_LOST,
     takeovers: Sequence[TakeoverRun] = (),
+    noticed: Sequence[Notice] = (),
 ) -> list[dict[str, Any]]:
     """One row per fault. `recorded`: sensors that the recording holds. `decisions`: of the arbiter, with their times.
+    `noticed`: by whom no takeover follows.
 
-    Detected: by the watch that the plan's takeovers come from (`heartbeat`, `silence`), or by the arbiter, whichever is
-    earlier: its first decision after the fault that newly names a lost sensor as stale, or whose state is worse than
-    that of the last decision before the fault.
+    Detected: by the watch that the plan's takeovers come from (`heartbeat`, `silence`), by another that notices only,
+    or by the arbiter, whichever is earliest: its first decision after the fault that newly names a lost sensor as
+    stale, or whose state is worse than that of the last decision before the fault.
 
     Recovered: where a takeover came into force, everything has come out of every path that it restores and to which the
     limit applies; else the arbiter has noticed. And from then on every decision is a valid command of a path that
     works, until the end of the run or the next fault (one that comes within the limit for recovery is suffered together
     with this one). How fast it recovers while it is still starting is not judged.
     """
-    return [_outcome(system, faults, index, recorded, decisions, detection, takeovers) for index in range(len(faults))]
+    return [
+        _outcome(system, faults, index, recorded, decisions, detection, takeovers, noticed)
+        for index in range(len(faults))
+    ]
 
 
 def _outcome(
@@ -47,6 +53,7 @@ def _outcome(
     decisions: Decisions,
     detection: Detection,
     takeovers: Sequence[TakeoverRun],
+    noticed: Sequence[Notice],
 ) -> dict[str, Any]:
     fault = faults[index]
     fed = fed_only_by(system, fault.target) if fault.kind is FaultKind.DEVICE else set()
@@ -67,6 +74,7 @@ def _outcome(
     if answer is not None:
         by = next(one.by for one in answer.notices if one.what == str(fault) and one.lost)
         detected.append((answer.noticed_ns, by))
+    detected += [(one.time_ns, one.by) for one in noticed if _tells_of(one, fault)]
     earliest = min(detected, default=None)
     ready_ns = by_arbiter_ns if run is None else run.recovered_ns
     recovered_ns = None if ready_ns is None else _commands_from(judged, ready_ns)
@@ -98,6 +106,11 @@ def answer_to(fault: Fault, detection: Detection) -> Decision | None:
         ),
         None,
     )
+
+
+def _tells_of(notice: Notice, fault: Fault) -> bool:
+    ended = fault.until_ns is not None and notice.time_ns > fault.until_ns
+    return notice.lost and notice.what == str(fault) and notice.time_ns >= fault.time_ns and not ended
 
 
 def _takeover_row(answer: Decision, run: TakeoverRun | None) -> dict[str, Any]:

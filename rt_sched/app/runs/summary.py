@@ -23,6 +23,7 @@ from rt_sched.lowering.outages import Outages
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import Recording, TopicKind
 from rt_sched.runtime.detection import Detection
+from rt_sched.runtime.signs_of_life import Notice
 from rt_sched.runtime.timeline import Timeline
 from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import TaskStatistics, measure_processing_elements, measure_tasks
@@ -62,16 +63,19 @@ def make_summary(
     bounds: RunBounds,
     detection: Detection,
     takeovers: Sequence[TakeoverRun],
+    noticed: Sequence[Notice] = (),
 ) -> dict[str, Any]:
     """The document; `chains` from `judged_chains`, `recording_name` as the user gave it, `trace_check` from
-    `check_trace.check_document`, `bounds` from `run_bounds`, `takeovers` from `takeover_runs`.
+    `check_trace.check_document`, `bounds` from `run_bounds`, `takeovers` from `takeover_runs`. `noticed`: of losses
+    that no takeover follows.
     """
     tasks = measure_tasks(trace)
     limits = {one.task: one for one in measure_weakly_hard(trace)}
     first_fault_ns = min((fault.time_ns for fault in faults), default=None)
     topics = topic_rows(system, trace, recording, timeline, watch.refused_samples, first_fault_ns)
     chain_rows = [_chain(judged, bounds) for judged in chains]
-    fault_rows = fault_outcomes(system, faults, mapping.sensor_to_topic.keys(), watch.decisions, detection, takeovers)
+    recorded = mapping.sensor_to_topic.keys()
+    fault_rows = fault_outcomes(system, faults, recorded, watch.decisions, detection, takeovers, noticed)
     until_ns = min((fault.time_ns for fault in faults), default=trace.horizon_ns + 1)
     arbiter = _arbiter(system, trace, faults, watch)
     status, reason = run_status(

@@ -103,7 +103,7 @@ _ROWS = {
     "arbiter:arbiter_loss? injected:[injected] instants:instants? transitions:[transition] misses:[misses]",
     "fault": "fault:text declared:yes effect:text target:text mode:text mode_after:text verdict:verdict reason:text "
     "chains_kept:[text] chains_lost:[text] lost_sensors:[text] lost_tasks:[lost_task] stale_tasks:[stale_task] "
-    "late_tasks:[late_task] handling:handling? recovered_ns:ns? takeover:takeover?",
+    "late_tasks:[late_task] handling:handling? recovered_ns:ns? minimal_risk_ns:ns? takeover:takeover?",
     "takeover": "losses:[text] move_count:int moves:[move] dropped:[text] redone:[text] at_once:[at_once] "
     "variants:[variant] weights:[weight] recoveries:[recovery]",
     "move": "task:text processor:text",

@@ -59,10 +59,22 @@ def test_a_detection_that_nothing_derives_is_told_as_declared(reviewed) -> None:
 
 def test_a_loss_that_nobody_claims_stands_on_the_first_screen(reviewed) -> None:
     unclaimed = reviewed["summary"]["faults"]["unclaimed"]
-    assert set(unclaimed) == {"top", "ecu", "mcu"}
+    assert set(unclaimed) == {"top", "ecu"}  # for mcu, with the arbiter, the actuators' side answers
     page = render_schedulability_report(reviewed)
     first = page[page.index('id="verdict"') : page.index('id="system"')]
     assert all(name in first[first.index("not claimed") :] for name in unclaimed)
+
+
+def test_the_device_of_the_arbiter_has_the_bound_of_the_actuators_side(reviewed) -> None:
+    rows = {row["fault"]: row for row in reviewed["faults"]["rows"]}
+    bound_ns = reviewed["faults"]["arbiter"]["bound_ns"]
+    assert {name for name, row in rows.items() if row["minimal_risk_ns"] is not None} == {"mcu"}
+    assert rows["mcu"]["minimal_risk_ns"] == bound_ns
+    assert rows["mcu"]["reason"].startswith("the actuators' side is in MINIMAL_RISK within")
+    page = render_schedulability_report(reviewed)
+    row = page[page.index('id="fault-mcu"') :]
+    row = row[: row.index("</tr>")]
+    assert "MINIMAL_RISK" in row and "not claimed" not in row
 
 
 def test_every_method_that_is_named_has_a_source_and_a_row(reviewed) -> None:
