@@ -85,8 +85,7 @@ def _outcome(
     declared_ns = None if finding is None or not strike.fault.strikes_all else finding.worst_case_ns
     reaction = None if decisions is None else _reaction(strike, strikes, decisions)
     if finding is not None:
-        late = declared_ns is not None and finding.time_ns - strike.begin_ns > declared_ns
-        verdict = Verdict.LATE if late else Verdict.DETECTED
+        verdict = Verdict.LATE if _is_late(finding, strike) else Verdict.DETECTED
     elif strike.fault.name in unfelt:
         verdict = Verdict.TOLERATED
     elif decisions is None or unfaulted is None:
@@ -96,9 +95,19 @@ def _outcome(
     return Outcome(strike, finding, declared_ns, reaction, verdict)
 
 
+def _is_late(finding: Finding, strike: Strike) -> bool:
+    """Whether it came later than its monitor promises, where it promises anything of this fault."""
+    return strike.fault.strikes_all and finding.time_ns - strike.begin_ns > finding.worst_case_ns
+
+
 def _counts_for(finding: Finding, strike: Strike, strikes: Sequence[Strike]) -> bool:
-    """Whether a finding tells of this fault, and not of another one of its target, which is what that monitor finds."""
+    """Whether a finding tells of this fault, and not of another one of its target, which is what that monitor finds.
+
+    That of a monitor which is listed for none of them tells of something else once its worst case is over.
+    """
     if not tells_of(finding, strike):
+        return False
+    if finding.monitor not in strike.fault.kind.found_by and _is_late(finding, strike):
         return False
     expected = [one for one in strikes if finding.monitor in one.fault.kind.found_by and tells_of(finding, one)]
     return not expected or strike in expected

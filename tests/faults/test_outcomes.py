@@ -72,8 +72,17 @@ def test_what_comes_after_the_end_counts_as_long_as_it_may_still_show():
     ended = strike(end=110)
     assert verdict([found(160)], one=ended) is Verdict.LATE
     assert verdict([found(161)], one=ended) is Verdict.UNKNOWN
-    assert verdict([found(171)], one=strike("message.delay", end=110, by_ns=10)) is Verdict.UNKNOWN
-    assert verdict([found(170)], one=strike("message.delay", end=110, by_ns=10)) is Verdict.LATE
+    delayed = strike("message.delay", end=110, by_ns=10)
+    assert verdict([found(171, monitor="silence")], one=delayed) is Verdict.UNKNOWN
+    assert verdict([found(170, monitor="silence")], one=delayed) is Verdict.LATE
+
+
+@pytest.mark.parametrize("kind", ["overrun", "process.kill", "message.delay"])
+def test_what_another_monitor_finds_too_late_is_something_else(kind):
+    assert verdict([found(150, monitor="sector")], one=strike(kind)) is Verdict.DETECTED
+    assert verdict([found(151, monitor="sector")], one=strike(kind)) is Verdict.UNKNOWN
+    (own,) = strike(kind).fault.kind.monitors[:1]
+    assert verdict([found(151, monitor=own)], one=strike(kind)) is Verdict.LATE
 
 
 def test_unnoticed_is_tolerated_only_when_no_command_changes():
@@ -96,7 +105,8 @@ def test_unnoticed_is_tolerated_only_when_no_command_changes():
 def test_monitors_promise_nothing_of_what_is_struck_in_part(one, promised):
     (outcome,) = outcomes([one], [found(140)], None, None)
     assert (outcome.declared_ns == 50) == promised
-    assert verdict([found(900)], one=one) is (Verdict.LATE if promised else Verdict.DETECTED)
+    own = found(900, monitor=one.fault.kind.monitors[0])
+    assert verdict([own], one=one) is (Verdict.LATE if promised else Verdict.DETECTED)
 
 
 def test_the_reaction_is_the_first_other_state_and_lasts_until_the_last():

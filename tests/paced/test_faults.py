@@ -170,6 +170,17 @@ def test_a_short_stop_goes_on_and_a_long_one_is_replaced(told: dict[str, Any]) -
     assert {row["task"] for row in told["summary"]["alerts"] if row["monitor"] == "stop"} == {"busy", "other"}
 
 
+def test_a_job_that_overruns_does_not_do_so_while_its_worker_warms_up(tmp_path: Path) -> None:
+    (tmp_path / "busy_stages.py").write_text(STAGES)
+    (tmp_path / "system.yaml").write_text(SYSTEM)
+    script = "rt_sched_faults: 1\nfaults:\n  f: {kind: overrun, target: busy, jobs: [0, 1, 2], demand: 60min}\n"
+    (tmp_path / "script.yaml").write_text(script)
+    ended = Faulted(tmp_path, "--tier", "user", "--duration", "1s").end()
+    assert ended.code in (0, 1), ended.errors  # at work to the end, and noticed
+    (row,) = ended.summary["faults"]
+    assert row["detected_by"] is not None
+
+
 def test_a_job_overruns_by_its_cpu_time(told: dict[str, Any]) -> None:
     busy = told["jobs"]["busy"]
     assert busy["executed_ns"][12] >= 60 * NS_PER_MS

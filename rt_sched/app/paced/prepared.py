@@ -118,6 +118,9 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
         stage = catalogue.create(system.tasks[index])
         context = stage_context(system, system.tasks[index], authenticator=authenticator)
         stage.start(fed_context(context, health))
+        return stage
+
+    def struck_stage(index: int, stage: Stage) -> Stage:
         return stage if faults is None else faults.stage(index, stage, request.rate)
 
     def decode(playback: Playback) -> None:
@@ -140,6 +143,7 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
         rehearsal=rehearsal,
         beside=beside,
         make_stage=make_stage,
+        struck_stage=struck_stage,
         decode=decode,
         output_ports=output_ports,
         alive_ns=[alive_timeout_ns(system, task) for task in system.tasks],

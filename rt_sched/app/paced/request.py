@@ -51,7 +51,7 @@ class PacedFaults(Protocol):
         """What the sensors send instead."""
 
     def stage(self, index: int, stage: Stage, rate: Fraction) -> Stage:
-        """The started stage of a task, by its index, in the worker."""
+        """What serves in the place of the started stage of a task, by its index, in the worker."""
 
     def blows(self) -> Sequence[Blow]:
         """What strikes processes while the run goes on."""

@@ -38,12 +38,18 @@ if TYPE_CHECKING:
     from rt_sched.runtime.paced.executor import PacedRun
 
 
+def as_it_is(_index: int, stage: Stage) -> Stage:
+    """No fault strikes the jobs of a task."""
+    return stage
+
+
 @dataclass(frozen=True, slots=True)
 class PacedOrder:
     """What is to run. `setup`: the plan by rows. `samples`: with the instants at which they are due.
 
-    `make_stage`: a started stage for a task, by its index; called in the worker. `decode`: carried out by the process
-    that decodes: given the playback it fills the line. `output_ports`: of each task, by its stage. `alive_ns`: by task,
+    `make_stage`: a started stage for a task, by its index; called in the worker. `struck_stage`: what serves the run in
+    its place, once it has warmed up. `decode`: carried out by the process that decodes: given the playback it fills the
+    line. `output_ports`: of each task, by its stage. `alive_ns`: by task,
     the longest time between two ends of its jobs in health. `blows`: that strike the run while it goes on.
     `failover`: what follows on lost devices; None: nobody watches them, and the run ends with one. `strikes`: at
     devices, given the run itself once it knows its processes. `restarts`: how many times devices are started anew at
@@ -63,6 +69,7 @@ class PacedOrder:
     decode: Callable[[Playback], None]
     output_ports: Sequence[tuple[str, ...]]
     alive_ns: Sequence[int | None]
+    struck_stage: Callable[[int, Stage], Stage] = as_it_is
     actuator: ActuatorOrder | None = None
     blows: Sequence[Blow] = ()
     failover: DeviceFailover | None = None

@@ -175,6 +175,7 @@ class Posts:
             core=self.core_of(place),
             go_to_core=lambda: self._go_to_core(self.core_of(place)),
             make_stage=lambda: self._make_stage(index),
+            as_struck=lambda stage: self._order.struck_stage(index, stage),
             example=self._order.rehearsal.example(self._order.system.tasks[index].name),
             open_post=lambda stateful: self._open_post(place, tenure, actuator, stateful),
             prepare_post=lambda: self._prepare_post(index),

@@ -37,7 +37,7 @@ _REHEARSALS = 3
 class Employment:
     """All that a worker process needs. `core`: of the host; `go_to_core` confines the process to it.
 
-    `make_stage`: a started stage, a new one each time.
+    `make_stage`: a started stage, a new one each time; `as_struck`: what serves the run in its place.
 
     `open_post`: connects the process to its edges, as the one that serves the task from then on; told whether the stage
     keeps what it is given. `prepare_post`: the slow part of that, which others do not notice. `tenure`: as which owner
@@ -53,6 +53,7 @@ class Employment:
     core: int
     go_to_core: Callable[[], None]
     make_stage: Callable[[], Stage]
+    as_struck: Callable[[Stage], Stage]
     example: Example | None
     open_post: Callable[[bool], Post]
     prepare_post: Callable[[], None]
@@ -93,7 +94,7 @@ def prepared(job: Employment) -> Stage:
     job.go_to_core()
     set_timer_slack_ns(1)
     keep_freed_memory()
-    stage = _warmed(job)
+    stage = job.as_struck(_warmed(job))
     stop_collecting()
     with suppress(Refused):  # the launcher says so once for all workers
         lock_memory(as_used=True)
