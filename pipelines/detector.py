@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines import onnx_session
-from pipelines.camera import Preprocess
 from pipelines.cameras import camera_of
 from pipelines.class_lists import ClassList
+from pipelines.connected_preprocessing import agreed_settings, made_picture, refuse_other_custom, refuse_other_model
 from pipelines.detector_decoding import Candidates, InfiniteScore, UnexpectedOutput, read_candidates
 from pipelines.detector_layouts import NoLayout, OpenLayout, OutputLayout
 from pipelines.detector_settings import DetectorSettings
-from pipelines.model_input import CUSTOMS, INPUT_DTYPES, PictureShape, shape_of_model
+from pipelines.model_input import INPUT_DTYPES, shape_of_model
 from pipelines.parameters import checked_choice, checked_integer, checked_names, checked_number, checked_path, nearest
+from pipelines.raw_outputs import listed, named_arrays, recorded_pixels, signatures_of
 from pipelines.suppression import suppress_overlaps
 from rt_sched.errors import DeploymentError
 from rt_sched.messages import Detections2D, Tensor
@@ -27,7 +27,7 @@ from rt_sched.ports import Feeder, JobContext, Rejected, StageBase, StageContext
 #: The detector that ships: SSD-Lite with MobileNetV2, trained on COCO, INT8.
 SHIPPED_MODEL = Path(__file__).parent / "models" / "coco_ssd_300_int8.onnx"
 
-_PREPROCESS, _INFER = "pipelines.camera:Preprocess", "pipelines.detector:Infer"
+_INFER = "pipelines.detector:Infer"
 
 
 class Infer(StageBase):
@@ -127,7 +127,7 @@ class Infer(StageBase):
         wants them."""
         if self._shape is not None:
             return self._shape, self._dtype or "float32"
-        _check_same_model(self.model, context)
+        refuse_other_model(context, self.model, shipped=SHIPPED_MODEL)
         made = made_picture(context.feeders.get("tensor"), context.base_dir)
         if made is not None:
             if len(session.signature.inputs) != 1 or not session.signature.inputs[0].accepts(
@@ -250,7 +250,7 @@ class Postprocess(StageBase):
         feeder = context.feeders.get("raw")
         infer = Infer(**feeder.parameters) if feeder is not None and feeder.stage == _INFER else None
         self._preprocessing = None if infer is None or feeder is None else feeder.feeders.get("tensor")
-        self._settings = self._agreed_settings(context.task)
+        self._settings = agreed_settings(self._stated, self._preprocessing, context.task)
         model = self.model or (infer.model if infer else None)
         if infer is not None and self.model and infer.model != self.model:
             raise DeploymentError(
@@ -266,7 +266,7 @@ class Postprocess(StageBase):
             known = [output for output in signature.outputs if delivered is None or output.name in delivered]
             size = _network_size(signature)
             resolved = self._settings.resolve(known, size, context.base_dir)
-            self._check_preprocessing(context.task, resolved[0])
+            refuse_other_custom(self._preprocessing, context.base_dir, resolved[0], context.task)
             self._resolved = resolved
         except OpenLayout:
             self._resolved = None  # the first tensor tells
@@ -284,13 +284,13 @@ class Postprocess(StageBase):
                 raise UnexpectedOutput("the output of a network whose input is no picture")
             if self._resolved is None:
                 self._resolved = self._settings.resolve(
-                    _signatures(raw), (raw.network_height, raw.network_width), self._base_dir
+                    signatures_of(raw), (raw.network_height, raw.network_width), self._base_dir
                 )
-                self._check_preprocessing(job.task, self._resolved[0])
+                refuse_other_custom(self._preprocessing, self._base_dir, self._resolved[0], job.task)
             layout, known, thresholds = self._resolved
             candidates = read_candidates(
                 layout,
-                _named_arrays(layout, raw),
+                named_arrays(layout, raw),
                 self._settings.reading(layout),
                 classes=len(known),
                 network_size=(raw.network_height, raw.network_width),
@@ -299,40 +299,8 @@ class Postprocess(StageBase):
         except InfiniteScore as error:
             raise Rejected(str(error)) from error
         except (UnexpectedOutput, NoLayout) as error:
-            raise DeploymentError(f"task {job.task}: {error}; what came is {_listed(raw)}") from error
+            raise DeploymentError(f"task {job.task}: {error}; what came is {listed(raw)}") from error
         return {"detections": self._detections(raw, candidates, known, thresholds)}
-
-    def _agreed_settings(self, task: str) -> DetectorSettings:
-        """The parameters, with the output layout that the preprocessing names; raises where both name another."""
-        feeder, own = self._preprocessing, self._stated
-        if feeder is None or feeder.stage != _PREPROCESS:
-            return own
-        named = Preprocess(**feeder.parameters).output_layout
-        if named == "auto" or own.output_layout == named:
-            return own
-        if own.output_layout != "auto":
-            raise DeploymentError(
-                f"task {task}: output_layout {own.output_layout!r} contradicts that of task {feeder.task}, {named!r}; "
-                "both are of the same network"
-            )
-        return replace(own, output_layout=named)
-
-    def _check_preprocessing(self, task: str, layout: OutputLayout) -> None:
-        """Raises where the preprocessing makes pictures as networks of another form want them."""
-        feeder = self._preprocessing
-        if feeder is None or feeder.stage != _PREPROCESS:
-            return
-        preprocess = Preprocess(**feeder.parameters)
-        try:
-            shape, custom = preprocess.picture(self._base_dir)
-        finally:
-            preprocess.stop()
-        if custom != CUSTOMS[layout.name] and not preprocess.follows_no_custom(shape):
-            raise DeploymentError(
-                f"task {task} reads the network's output as {layout.name}, but task {feeder.task} makes pictures as "
-                f"other networks want them; set output_layout: {layout.name} in {feeder.task}, or resize, channels and "
-                "value_range there"
-            )
 
     def _detections(
         self, raw: Tensor, found: Candidates, known: ClassList, thresholds: npt.NDArray[np.float32]
@@ -373,38 +341,6 @@ def feeding_model(feeder: Feeder | None) -> str | None:
     return Infer(**feeder.parameters).model
 
 
-def made_picture(feeder: Feeder | None, base_dir: Path) -> PictureShape | None:
-    """What a connected `pipelines.camera:Preprocess` makes; None for another stage or none. Raises DeploymentError."""
-    if feeder is None or feeder.stage != _PREPROCESS:
-        return None
-    preprocess = Preprocess(**feeder.parameters)
-    try:
-        return preprocess.picture(base_dir)[0]
-    finally:
-        preprocess.stop()
-
-
-def _check_same_model(model: str | None, context: StageContext) -> None:
-    """Raises DeploymentError where a connected preprocessing names another model than this inference."""
-    feeder = context.feeders.get("tensor")
-    if feeder is None or feeder.stage != _PREPROCESS:
-        return
-    other = Preprocess(**feeder.parameters).model
-    own = SHIPPED_MODEL if model is None else context.base_dir / model
-    if other is not None and (context.base_dir / other).resolve() != own.resolve():
-        raise DeploymentError(
-            f"task {context.task}: model {model or 'the shipped one'!r} is not the one of task {feeder.task}, {other!r}"
-        )
-
-
-def recorded_pixels(boxes_px: npt.NDArray[np.float64], raw: Tensor) -> npt.NDArray[np.float32]:
-    """float32[n, 4]: boxes in pixels of the network's input -> recorded pixels, clipped to the frame."""
-    offset, scale = np.array(raw.offset_xy * 2), np.array(raw.scale_xy * 2)
-    limits = np.array([raw.recorded_width, raw.recorded_height] * 2, np.float64)
-    clipped: npt.NDArray[np.float32] = np.clip((boxes_px - offset) / scale, 0.0, limits).astype(np.float32)
-    return clipped
-
-
 def _network_size(signature: onnx_session.ModelSignature) -> tuple[int, int] | None:
     """Height and width of the model's input where its signature states them."""
     try:
@@ -412,22 +348,3 @@ def _network_size(signature: onnx_session.ModelSignature) -> tuple[int, int] | N
     except DeploymentError:
         return None
     return shape.height, shape.width
-
-
-def _signatures(raw: Tensor) -> list[onnx_session.TensorSignature]:
-    return [
-        onnx_session.TensorSignature(name, array.dtype.name, array.shape)
-        for name, array in zip(raw.names, raw.arrays, strict=True)
-    ]
-
-
-def _named_arrays(layout: OutputLayout, raw: Tensor) -> dict[str, npt.NDArray[np.generic]]:
-    arrays = dict(zip(raw.names, raw.arrays, strict=True))
-    for name in layout.outputs.values():
-        if name not in arrays:
-            raise UnexpectedOutput(f"the inference does not deliver the output {name!r}")
-    return arrays
-
-
-def _listed(raw: Tensor) -> str:
-    return "; ".join(f"{name} {list(array.shape)}" for name, array in zip(raw.names, raw.arrays, strict=True))
