@@ -131,21 +131,6 @@ def test_what_dated_messages_cannot_do_is_refused(edge: EdgeRow, tier: Tier, wor
             refuse(let, tier=tier)
 
 
-@pytest.mark.parametrize(("clocked", "tier"), [(True, Tier.DEADLINE), (False, Tier.FIFO), (False, Tier.DEADLINE)])
-def test_a_reservation_has_room_for_messages_that_the_clock_sets_off(clocked: bool, tier: Tier) -> None:
-    """`brake` sets off `follow`, and that `stop`; each hands its messages on before they count."""
-    follow, stop = replace(READER, rate_hz=None, let=True), replace(READER, name="stop", rate_hz=None)
-    edges = (replace(EDGE, role=Role.EACH), ACTIVATED, replace(ACTIVATED, target=2, task=1))
-    brake = replace(TASK, let=True) if clocked else replace(TASK, let=True, rate_hz=None)
-    chain = replace(PLAIN, tasks=(brake, follow, stop), edges=edges)
-    if clocked or tier is Tier.FIFO:
-        refuse(chain, tier=tier)
-    else:
-        words = r"input road of follow from brake \(let\) in the tier deadline.*input road of stop"
-        with pytest.raises(DeploymentError, match=words):
-            refuse(chain, tier=tier)
-
-
 SUSPENDING = replace(TASK, suspensions=(SuspensionRow(1, 1, 2),))
 
 

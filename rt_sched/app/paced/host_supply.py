@@ -27,7 +27,8 @@ from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.feed.publisher import LATE_TIMES, Publisher
 from rt_sched.runtime.paced.health.order import HealthOrder
 from rt_sched.runtime.paced.seats.beside import Beside
-from rt_sched.runtime.paced.seats.reservations import dated_sources, task_reservations
+from rt_sched.runtime.paced.seats.density import waking_flows
+from rt_sched.runtime.paced.seats.reservations import task_reservations
 from rt_sched.runtime.paced.seats.wakeups import Wakeups, with_switches
 from rt_sched.trace.records import Trace
 
@@ -76,7 +77,7 @@ def host_share(
         system, plan = with_watch(system, plan, watch)
     reservations = task_reservations(system, plan) if tier is Tier.DEADLINE else {}
     setup = mode_loads(system, plan)[0].setup
-    woken = {index for index in reservations if dated_sources(setup, index)}
+    woken = {index for index in reservations if waking_flows(system, setup, index)}
     methods = (reserved_method(reservations, woken),) if reservations else METHODS
     if loss is None:
         return HostShare(system, plan, methods, reservations, None, {}, ())

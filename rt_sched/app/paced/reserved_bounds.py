@@ -15,7 +15,7 @@ from rt_sched.analysis.result import Term, TermKind
 def reserved_method(reservations: Mapping[int, Reservation], woken: Collection[int]) -> Method:
     """`reservation_method`, but for tasks in `woken`, by index.
 
-    Each of these may have begun a period with a look at a message that does not count yet, so its job ends within a
+    Each of these may have begun a period with a look at a message that sets off no job, so its job ends within a
     period of its arrival (`rt_sched.runtime.paced.seats.wakeups`), and perhaps no sooner.
     """
     method = reservation_method(reservations)
@@ -37,6 +37,6 @@ def _within_a_period(one: Found, task: LoadTask, period_ns: int) -> Found:
     longer_ns = max(0, period_ns + jitter_ns - latest_ns)
     if not longer_ns:
         return one
-    term = Term(TermKind.SUPPLY, longer_ns, "its reservation, of which looks at dated messages take a part")
+    term = Term(TermKind.SUPPLY, longer_ns, "its reservation, of which looks at other messages take a part")
     bound = dataclasses.replace(one.bound, value_ns=one.bound.value_ns + longer_ns, terms=(*one.bound.terms, term))
     return dataclasses.replace(one, bound=bound, ends_ns=(best_ns, latest_ns + longer_ns))

@@ -34,7 +34,7 @@ def refuse(setup: Setup, *, tier: Tier = Tier.FIFO, commands_of: str | None = No
 
     `commands_of`: the task whose outputs go to the actuators' side, None where there is none.
     """
-    found = [*left_out(setup), *_of_let(setup, tier, commands_of), *_of_suspensions(setup, tier)]
+    found = [*left_out(setup), *_of_let(setup, commands_of), *_of_suspensions(setup, tier)]
     if found:
         raise DeploymentError(f"a paced run does not carry out: {'; '.join(found)}. Simulate or replay it in lockstep")
 
@@ -73,34 +73,17 @@ def _of_task(row: TaskRow) -> Iterator[str]:
         yield f"listed arrivals of {row.name}"
 
 
-def _of_let(setup: Setup, tier: Tier, commands_of: str | None) -> Iterator[str]:
-    """What dated messages (`rt_sched.runtime.paced.jobs.dated`) cannot do.
-
-    They ring when they are handed on. Under SCHED_DEADLINE the reader's reservation has room for being woken then, as
-    often as that may be; that is known where the clock makes the jobs arrive that hand them on.
-    """
+def _of_let(setup: Setup, commands_of: str | None) -> Iterator[str]:
+    """What dated messages (`rt_sched.runtime.paced.jobs.dated`) cannot do."""
     for edge in setup.edges:
         if edge.task is None or edge.link is not None or not setup.tasks[edge.task].let:
             continue
-        what = f"input {edge.input} of {setup.tasks[edge.target].name} from {setup.tasks[edge.task].name} (let)"
         if edge.kind is EdgeKind.QUEUE and edge.role is not Role.EACH:
+            what = f"input {edge.input} of {setup.tasks[edge.target].name} from {setup.tasks[edge.task].name} (let)"
             yield f"the queue of {what}, whose messages do not activate it one by one"
-        if edge.role is not Role.READ and tier is Tier.DEADLINE and not _is_by_clock(setup, edge.task):
-            yield f"the activating {what} in the tier deadline, as other messages than dated ones activate the source"
     for row in setup.tasks:
         if row.let and row.name == commands_of:
             yield f"communication at arrival and deadline (let) of {row.name}, whose commands go to the actuators' side"
-
-
-def _is_by_clock(setup: Setup, task: int) -> bool:
-    """Whether jobs arrive at instants of the clock: by themselves, or by dated messages of such jobs."""
-    if setup.tasks[task].timed:
-        return True
-    edges = [edge for edge in setup.edges if edge.target == task and edge.role is not Role.READ]
-    return bool(edges) and all(
-        edge.task is not None and edge.link is None and setup.tasks[edge.task].let and _is_by_clock(setup, edge.task)
-        for edge in edges
-    )
 
 
 def _of_suspensions(setup: Setup, tier: Tier) -> Iterator[str]:

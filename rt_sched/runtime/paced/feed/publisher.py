@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rt_sched.analysis.methods.reservations import Reservation
-from rt_sched.model import Plan, Sensor, System
+from rt_sched.model import Plan, System
+from rt_sched.runtime.paced.seats.density import sensor_flow
 from rt_sched.runtime.paced.seats.fitting import Room
 from rt_sched.runtime.paced.seats.wakeups import Wakeups, reservations_of
-from rt_sched.units import NS_PER_S, NS_PER_US, ceil_int, floor_int
+from rt_sched.units import NS_PER_US, ceil_int
 
 #: To wake up and publish one message, and to copy a byte of it: at least twice of what slow virtual machines need.
 MESSAGE_NS = 500 * NS_PER_US
@@ -49,9 +50,9 @@ def publisher_of(
     `bytes_of`: largest message of each sensor, port None. `room`: in the tier `deadline`, else None.
     """
     wakeups = tuple(
-        Wakeups(sensor.name, message_ns(bytes_of[sensor.name, None]), *sensor_arrivals_ns(sensor))
+        Wakeups(sensor.name, message_ns(bytes_of[sensor.name, None]), flow.period_ns, flow.jitter_ns)
         for sensor in system.sensors
-        if (sensor.name, None) in bytes_of
+        if (sensor.name, None) in bytes_of and (flow := sensor_flow(sensor))
     )
     tasks, load = [0] * len(plan.processors), [0.0] * len(plan.processors)
     for task, placement in zip(system.tasks, plan.placements, strict=True):
@@ -68,9 +69,3 @@ def publisher_of(
 def message_ns(size: int) -> int:
     """To wake up for a message of so many bytes, and to copy it."""
     return MESSAGE_NS + ceil_int(BYTE_NS * size)
-
-
-def sensor_arrivals_ns(sensor: Sensor) -> tuple[int, int]:
-    """Mean distance of the messages of a sensor, and by how much two of them may be closer together."""
-    rate_hz = sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))
-    return max(1, floor_int(NS_PER_S / rate_hz)), 2 * (sensor.jitter_ns + sensor.capture_jitter_ns)

@@ -14,7 +14,7 @@ from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.model import Plan, System
 from rt_sched.runtime.paced.feed.publisher import LATE_TIMES, Publisher, message_ns
 from rt_sched.runtime.paced.jobs.edges import source_of
-from rt_sched.runtime.paced.links.density import Density, densities
+from rt_sched.runtime.paced.seats.density import MOST_LATE_NS, Density, densities
 from rt_sched.runtime.paced.seats.fitting import Room
 from rt_sched.runtime.paced.seats.wakeups import Wakeups, demand_ns
 from rt_sched.trace.setup import Setup
@@ -25,7 +25,7 @@ _BEAT_NS = 100 * NS_PER_US
 #: A message wakes the process and is copied when it is sent, and once more when it is delivered.
 _TIMES = 2
 #: How late a link may be that has a reservation: the first of these for which there is room.
-_LATE_NS = tuple(n * NS_PER_MS for n in (2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100))
+_LATE_NS = (*(n * NS_PER_MS for n in (2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 60, 80)), MOST_LATE_NS)
 
 
 @dataclass(frozen=True, slots=True)

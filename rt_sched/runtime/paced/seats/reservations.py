@@ -11,13 +11,13 @@ from rt_sched.errors import DeploymentError
 from rt_sched.model import Plan, System
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.seats.density import waking_flows
 from rt_sched.runtime.paced.seats.wakeups import Wakeups, demand_ns
-from rt_sched.trace.setup import Role, Setup
 from rt_sched.units import NS_PER_US, ceil_int, floor_int
 
 #: The period of a reservation as a part of the least distance of arrivals.
 SHORTER = Fraction(19, 20)
-#: To wake up for a message that does not count yet, and to see that.
+#: To wake up for a message that sets off no job, and to see that.
 LOOK_NS = 200 * NS_PER_US
 
 
@@ -27,7 +27,8 @@ def task_reservations(system: System, plan: Plan) -> dict[int, Reservation]:
     What a job may take is its budget where that is enforced, else its WCET. Jobs of tasks that messages activate are
     as far apart as what sets them off, before all delays. Periods are a little shorter than that: else one job that was
     late, or only woken late, would make all later ones as late, since each waits for a period after the one before.
-    Tasks that dated messages activate wake up for these as well, and have what `reserved_with_looks` says.
+    Tasks that wake up for messages without a job, as these do not count yet or wait for their partners, have what
+    `reserved_with_looks` says.
     """
     found = {}
     mode = mode_loads(system, plan)[0]
@@ -36,16 +37,9 @@ def task_reservations(system: System, plan: Plan) -> dict[int, Reservation]:
             period_ns = max(task.cost_ns, floor_int(system.tasks[task.index].separation_ns * SHORTER), 1)
             deadline_ns = min(task.deadline_ns, period_ns)
             found[task.index] = Reservation(task.cost_ns, deadline_ns, period_ns)
-            if sources := dated_sources(mode.setup, task.index):
-                looks = [
-                    Wakeups(
-                        mode.setup.tasks[one].name,
-                        LOOK_NS + 2 * load.row.switch_ns,
-                        max(1, system.tasks[one].separation_ns),
-                        mode.setup.tasks[one].deadline_ns,
-                    )
-                    for one in sources
-                ]
+            if woken := waking_flows(system, mode.setup, task.index):
+                look_ns = LOOK_NS + 2 * load.row.switch_ns
+                looks = [Wakeups(name, look_ns, flow.period_ns, flow.jitter_ns) for name, flow in woken]
                 found[task.index] = reserved_with_looks(task.cost_ns, deadline_ns, looks)
     return found
 
@@ -56,19 +50,6 @@ def reserved_with_looks(cost_ns: int, deadline_ns: int, looks: Sequence[Wakeups]
     They come at any distance before the job, so the deadline is the period (`rt_sched.runtime.paced.seats.wakeups`).
     """
     return Reservation(cost_ns + demand_ns(looks, deadline_ns), deadline_ns, deadline_ns)
-
-
-def dated_sources(setup: Setup, task: int) -> list[int]:
-    """Tasks whose messages activate `task` at an instant before which they lie there."""
-    return [
-        edge.task
-        for edge in setup.edges
-        if edge.target == task
-        and edge.role is not Role.READ
-        and edge.link is None
-        and edge.task is not None
-        and setup.tasks[edge.task].let
-    ]
 
 
 def as_scheduling(one: Reservation, rate: Fraction) -> Scheduling:

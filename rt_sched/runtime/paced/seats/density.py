@@ -1,4 +1,4 @@
-"""How densely messages may come to a link, and leave it: from the clock and the sensors on, along all that follows.
+"""How densely messages come to a link, leave it, and wake up who reads them: from clock and sensors on, step by step.
 
 A message is published between the arrival of its job and that job's deadline, as long as deadlines are met.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from rt_sched.model import System
-from rt_sched.runtime.paced.feed.publisher import sensor_arrivals_ns
+from rt_sched.model import Sensor, System
 from rt_sched.trace.setup import EdgeRow, Role, Setup
-from rt_sched.units import NS_PER_S, ceil_int
+from rt_sched.units import NS_PER_MS, NS_PER_S, ceil_int, floor_int
 
+#: How late samples and links may be at most where reservations have to be known before theirs.
+MOST_LATE_NS = 100 * NS_PER_MS
 #: When a link whose messages wait ever longer is given up.
 _MOST_ROUNDS = 50
 _LONGEST_NS = 10 * NS_PER_S
@@ -41,14 +43,48 @@ class Density:
 
 def densities(system: System, setup: Setup, late_ns: Mapping[int, int], published_late_ns: int) -> dict[int, Density]:
     """By edge, of those over links. `late_ns`: by link, how late it may deliver; `published_late_ns`: samples."""
+    return _settled(system, setup, late_ns, published_late_ns).over_links()
+
+
+def waking_flows(system: System, setup: Setup, task: int) -> list[tuple[str, Flow]]:
+    """Messages that wake up the worker of `task` and need not set off a job: those that do not count yet, and those
+    that wait for their partners; by the names of inputs.
+
+    As long as samples and links are no later than `MOST_LATE_NS`.
+    """
+    edges = [edge for edge in setup.edges if edge.target == task and edge.role is not Role.READ]
+    if not any(edge.role is Role.PAIRED or _is_dated(setup, edge) for edge in edges):
+        return []
+    late_ns = {edge.link: MOST_LATE_NS for edge in setup.edges if edge.link is not None}
+    flows = _settled(system, setup, late_ns, MOST_LATE_NS)
+    found = []
+    for edge in edges:
+        if edge.role is Role.PAIRED or _is_dated(setup, edge):
+            found += [(edge.input, flow) for flow in flows.waking(edge)]
+    return found
+
+
+def sensor_flow(sensor: Sensor) -> Flow:
+    """Messages of a sensor, as it declares them."""
+    rate_hz = sensor.rate_hz * (1 + sensor.drift_ppm / Fraction(10**6))
+    return Flow(max(1, floor_int(NS_PER_S / rate_hz)), 2 * (sensor.jitter_ns + sensor.capture_jitter_ns))
+
+
+def _settled(system: System, setup: Setup, late_ns: Mapping[int, int], published_late_ns: int) -> _Flows:
+    """With what messages wait for links, which depends on how densely they come."""
     waits_ns = dict.fromkeys(late_ns, 0)
     for _ in range(_MOST_ROUNDS):
-        found = _Flows(system, setup, late_ns, published_late_ns, waits_ns).over_links()
-        longer = {link: _longest_wait_ns(setup, link, found) for link in late_ns}
+        flows = _Flows(system, setup, late_ns, published_late_ns, waits_ns)
+        longer = {link: _longest_wait_ns(setup, link, flows.over_links()) for link in late_ns}
         if longer == waits_ns:
             break
         waits_ns = longer
-    return found
+    return flows
+
+
+def _is_dated(setup: Setup, edge: EdgeRow) -> bool:
+    """Whether what is handed on along an edge counts later."""
+    return edge.task is not None and edge.link is None and setup.tasks[edge.task].let
 
 
 class _Flows:
@@ -64,7 +100,7 @@ class _Flows:
     ) -> None:
         self._setup, self._late_ns, self._waits_ns = setup, late_ns, waits_ns
         self._periods_ns = [max(1, task.separation_ns) for task in system.tasks]
-        self._sensors = [Flow(*sensor_arrivals_ns(one)).later(published_late_ns) for one in system.sensors]
+        self._sensors = [sensor_flow(one).later(published_late_ns) for one in system.sensors]
         self._arrivals: dict[int, tuple[Flow, ...]] = {}
 
     def over_links(self) -> dict[int, Density]:
@@ -72,7 +108,7 @@ class _Flows:
         for number, edge in enumerate(self._setup.edges):
             if edge.link is not None:
                 published = self._published(edge)
-                counting = self._counting(edge) if self._is_dated(edge) else published
+                counting = self._counting(edge) if self._by_let(edge) else published
                 due = tuple(one.later(self._waits_ns[edge.link]) for one in counting)
                 found[number] = Density(published, counting, due)
         return found
@@ -83,12 +119,16 @@ class _Flows:
         deadline_ns = self._setup.tasks[edge.task].deadline_ns
         return tuple(one.later(deadline_ns) for one in self._arrivals_of(edge.task))
 
-    def _is_dated(self, edge: EdgeRow) -> bool:
+    def waking(self, edge: EdgeRow) -> tuple[Flow, ...]:
+        """As whoever reads them is woken."""
+        return self._visible(edge) if edge.link is not None else self._published(edge)
+
+    def _by_let(self, edge: EdgeRow) -> bool:
         return edge.task is not None and self._setup.tasks[edge.task].let
 
     def _counting(self, edge: EdgeRow) -> tuple[Flow, ...]:
         """With LET messages count from the deadline on, neither sooner nor later."""
-        if edge.task is not None and self._is_dated(edge):
+        if edge.task is not None and self._by_let(edge):
             return self._arrivals_of(edge.task)
         return self._published(edge)
 
