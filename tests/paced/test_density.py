@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,18 @@ from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.paced.host_supply import host_share
+from rt_sched.app.paced.links import with_lateness
 from rt_sched.config import load_system
 from rt_sched.model import Plan, System
 from rt_sched.planner import make_plan
+from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.feed.publisher import publisher_of
 from rt_sched.runtime.paced.jobs.edges import channels_of
+from rt_sched.runtime.paced.links.seat import LinkSeat
 from rt_sched.runtime.paced.seats.beside import Beside
 from rt_sched.runtime.paced.seats.density import Flow, densities, waking_flows
+from rt_sched.runtime.paced.seats.fitting import Room
 from rt_sched.runtime.paced.seats.reservations import LOOK_NS, task_reservations
 from rt_sched.trace.setup import Role, Setup
 from rt_sched.units import NS_PER_MS
@@ -119,3 +124,22 @@ def test_what_is_only_read_wakes_nobody(system: System, setup: Setup) -> None:
     woken = {reader.name for channel in channels.values() for reader in channel.readers if reader.bell == "follow"}
     assert woken == {"follow.road"}
     assert any(edge.role is Role.READ for edge in setup.edges)
+
+
+def test_what_links_activate_comes_by_their_lateness_less_regularly(system: System) -> None:
+    late = with_lateness(system, (LinkSeat("ethernet", 0, (), 4 * NS_PER_MS),))
+    assert late.links[0].latency_ns == 7 * NS_PER_MS
+    jitter_ns = {task.name: task.activation.jitter_ns for task in late.tasks}
+    assert {name for name, one_ns in jitter_ns.items() if one_ns} == {"far", "back", "dated"}
+    assert jitter_ns["far"] == 4 * NS_PER_MS
+
+
+def test_a_core_is_chosen_where_others_have_what_the_kernel_would_lend_them() -> None:
+    full, half = Reservation(8 * NS_PER_MS, 10 * NS_PER_MS, 10 * NS_PER_MS), Reservation(1, NS_PER_MS, NS_PER_MS)
+    loss = SupplyLoss(100 * NS_PER_MS, 1000 * NS_PER_MS, "")
+    wanted = Reservation(NS_PER_MS, 10 * NS_PER_MS, 10 * NS_PER_MS)
+    tries = [(0, wanted), (1, wanted)]
+    room = Room(Fraction(19, 20), loss, (0, 0), [[full], [half]])
+    assert room.copy().greedy().place(tries, ()) == (0, wanted)
+    assert room.place(tries, ()) == (1, wanted) and len(room.taken[1]) == 2
+    assert room.place([(0, wanted)], ()) is None
