@@ -26,14 +26,14 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rt_sched.runtime.host.affinity import allowed_cores, pin
-from rt_sched.runtime.host.child import fork, in_child
+from rt_sched.runtime.host.child import fork, in_child, on_cores
 from rt_sched.runtime.host.cpuset import ExclusiveCpuset
 from rt_sched.runtime.host.measure import quantile, wake_up_lateness_ns
 from rt_sched.runtime.host.memory import lock_memory
@@ -192,22 +192,14 @@ def _released(releases: int, workers: list[int], bells: list[int], answers: int)
     return lateness
 
 
-@contextmanager
-def loaded(processes: int) -> Iterator[None]:
-    """That many processes compute meanwhile, on the core that is measured where they can."""
+def loaded(processes: int) -> AbstractContextManager[None]:
+    """That many processes compute meanwhile, on the core that is measured."""
 
     def compute() -> None:
-        pin({max(allowed_cores())})
         while True:
             pass
 
-    pids = [fork(compute) for _ in range(processes)]
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+    return on_cores([max(allowed_cores())] * processes, compute)
 
 
 def measured(tiers: list[Tier], releases: int, rounds: int, program: Path | None) -> dict[tuple[str, str], list[int]]:
