@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import struct
 import threading
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from rt_sched.errors import DeploymentError
 from rt_sched.runtime.host import measure, memory, sleeping
 from rt_sched.runtime.host.affinity import allowed_cores, pin, pinned
-from rt_sched.runtime.host.child import in_child
+from rt_sched.runtime.host.child import in_child, on_cores
 from rt_sched.runtime.host.privileges import capabilities, in_first_user_namespace
 from rt_sched.runtime.host.refusal import Refused
 from rt_sched.runtime.host.scheduling import scheduling_of
@@ -189,3 +190,23 @@ def test_refusals_are_errors_of_deployment_that_travel_between_processes():
     travelled = in_child(lambda: refusal)
     assert (travelled.what, travelled.lacking, travelled.mend) == ("what", "lacking", "mend")
     assert str(Refused("what", "lacking")) == "what: lacking"
+
+
+def test_children_stay_on_their_cores_and_end_with_the_block():
+    reader, writer = os.pipe()
+
+    def work():
+        (core,) = os.sched_getaffinity(0)
+        os.write(writer, struct.pack("ii", os.getpid(), core))
+        signal.pause()
+
+    cores = sorted(allowed_cores())
+    with on_cores(cores, work):
+        told = dict(struct.unpack("ii", os.read(reader, 8)) for _ in cores)
+        assert sorted(told.values()) == cores
+        assert all(os.getpgid(pid) for pid in told)
+    os.close(reader)
+    os.close(writer)
+    for pid in told:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
