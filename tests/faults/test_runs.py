@@ -166,6 +166,15 @@ def test_jobs_that_overrun_in_a_campaign_are_there(folder):
     assert rows and {row["detected_by"] for row in rows} == {"budget"}
 
 
+def test_the_faults_of_a_campaign_strike_while_the_recording_lasts(folder):
+    slow = "  slow: {runs_on: gateway.mcu, activation: {period: 9s}, execution: {wcet: 3s}}\n"
+    system = folder / "slow.yaml"
+    system.write_text(SYSTEM.replace("  backup:\n", slow + "  backup:\n", 1), encoding="utf-8")
+    request = FaultsRequest(str(system), Path("drawn"), LOG, stages=False, threads=1)
+    rows = run_campaign(request, 4, 0, ("lidar.loss", "imu.loss"), Quiet())["runs"]
+    assert [row["verdict"] for row in rows] == ["detected"] * 4
+
+
 def test_the_commands_end_with_the_code_of_their_status(folder):
     script = folder / "cli.yaml"
     script.write_text(

@@ -201,6 +201,14 @@ def test_a_process_of_the_run_is_struck_by_its_name(struck: Struck, deed: Deed, 
     assert (struck.landed().hit, struck.landed().pid) == (1, struck.pids[1])
 
 
+@pytest.mark.parametrize("deed", [Deed.KILL, Deed.STALL])
+def test_a_worker_that_has_ended_already_is_not_struck(struck: Struck, deed: Deed) -> None:
+    os.kill(struck.pids[1], signal.SIGKILL)
+    assert struck.wait_for(lambda: struck.state(1) == "Z")
+    struck.begin(Blow(Moment(30 * MS), deed, 1, 200 * MS))
+    assert (struck.landed().hit, struck.landed().pid) == (0, struck.pids[1])
+
+
 def test_a_process_that_is_not_there_is_not_struck(struck: Struck) -> None:
     struck.begin(Blow(Moment(30 * MS), Deed.KILL, process="nobody"))
     assert struck.landed().hit == 0

@@ -13,10 +13,11 @@ from typing import Any
 from rt_sched.app.faults.document import campaign_document
 from rt_sched.app.faults.job import FaultsRequest, Unfaulted, opened, run_script
 from rt_sched.app.faults.pages import write_campaign
+from rt_sched.app.faults.prepared import Drive
 from rt_sched.app.replay.job import Progress
 from rt_sched.config.problems import unknown
 from rt_sched.errors import ConfigError, Problem
-from rt_sched.faults.draw import drawn_scripts
+from rt_sched.faults.draw import LATEST, drawn_scripts
 from rt_sched.faults.kinds import BY_NAME
 from rt_sched.faults.script import Injection
 
@@ -42,7 +43,7 @@ def run_campaign(
         raise ConfigError([Problem("--kind", 0, 0, name, unknown("kind of fault", name, BY_NAME)) for name in wrong])
     with opened(request) as drive, TemporaryDirectory(prefix="rt-sched-") as folder:
         try:
-            scripts = drawn_scripts(drive.system, drive.active, drive.job_counts, drive.horizon_ns, runs, seed, kinds)
+            scripts = drawn_scripts(drive.system, drive.active, drive.job_counts, _span_ns(drive), runs, seed, kinds)
         except ValueError as error:
             raise ConfigError([Problem("--kind", 0, 0, ", ".join(kinds), str(error))]) from None
         unfaulted = Unfaulted(request, progress)
@@ -56,6 +57,12 @@ def run_campaign(
     if report is not None:
         write_campaign(document, report)
     return document
+
+
+def _span_ns(drive: Drive) -> int:
+    """The run, or the recording where jobs may go on for so long that faults would only strike when it is over."""
+    last_ns = drive.timeline.last_arrival_ns
+    return drive.horizon_ns if drive.horizon_ns * LATEST[0] // LATEST[1] < last_ns else last_ns
 
 
 def _drawn(fault: Injection) -> dict[str, Any]:

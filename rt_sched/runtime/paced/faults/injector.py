@@ -7,6 +7,7 @@ import heapq
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count
@@ -194,7 +195,7 @@ class Injector:
             if pid and blow.deed is Deed.STALL:
                 record["hit"] = self._stall(pid, now_ns + (blow.lasts_ns or 0))
             elif pid:
-                record["hit"] = strike((pid,), signal.SIGKILL)
+                record["hit"] = _kill(pid)
         elif blow.task is not None:
             record["pid"] = pid = int(self._roster.places["pid"][blow.task])
             if blow.deed is Deed.STALL:
@@ -202,7 +203,7 @@ class Injector:
             else:
                 if blow.lasts_ns is not None:
                     self._marks.keep_away(blow.task, now_ns + blow.lasts_ns)
-                record["hit"] = strike((pid,), signal.SIGKILL)
+                record["hit"] = _kill(pid)
         record["time_ns"] = now_ns
 
     def _hold(self, resource: int, lasts_ns: int, record: np.void) -> None:
@@ -220,13 +221,35 @@ class Injector:
 
     def _stall(self, pid: int, until_ns: int) -> int:
         """Stops a process, and lets it go on later, by a handle that never means another one."""
-        try:
-            handle = ProcessHandle(pid)
-            handle.send(signal.SIGSTOP)
-        except ProcessLookupError:
+        handle = _living(pid)
+        if handle is None:
             return 0
+        with suppress(ProcessLookupError):
+            handle.send(signal.SIGSTOP)
         self._at(until_ns, lambda: _go_on(handle))
         return 1
+
+
+def _living(pid: int) -> ProcessHandle | None:
+    """Of a process that runs or stands still; None for one that has ended, even where it is still listed."""
+    try:
+        handle = ProcessHandle(pid)
+    except ProcessLookupError:
+        return None
+    if handle.wait_end(0):
+        handle.close()
+        return None
+    return handle
+
+
+def _kill(pid: int) -> int:
+    """How many were there to be killed."""
+    handle = _living(pid)
+    if handle is None:
+        return 0
+    with handle, suppress(ProcessLookupError):
+        handle.send(signal.SIGKILL)
+    return 1
 
 
 def _go_on(handle: ProcessHandle) -> None:
