@@ -1,7 +1,8 @@
-"""Two devices of a paced run are lost, and the plan knows only what answers each of them."""
+"""Two or three devices of a paced run are lost, and the plan knows only what answers each of them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from rt_sched.model import Plan, System
 from rt_sched.planner import make_plan
 from rt_sched.planner.failover.plan import failover_plan
 from rt_sched.runtime.host.tiers import TierReport
+from rt_sched.runtime.paced.devices import answers
 from rt_sched.runtime.paced.devices.answers import DeviceFailover, device_failover
 from rt_sched.trace.records import JobStatus, SampleTable
 
@@ -69,8 +71,24 @@ def test_pairs_that_the_plan_lacks_are_admitted_on_the_standbys_that_are_there(t
 def test_what_is_not_admitted_is_told_with_the_reason(tmp_path: Path) -> None:
     *_, system, plan = _files(tmp_path, "ecu-a", "ecu-d")
     refused = _failover(system, plan).refused
-    assert set(refused) == {frozenset({"ecu-a", "ecu-c"})}
-    assert "pre_front_wide goes nowhere" in refused[frozenset({"ecu-a", "ecu-c"})]
+    assert set(refused) == {frozenset({"ecu-a", "ecu-c"}), frozenset({"ecu-a", "ecu-c", "ecu-d"})}
+    assert all("pre_front_wide goes nowhere" in reason for reason in refused.values())
+
+
+def test_three_that_the_plan_lacks_are_admitted_where_combinations_are_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *_, system, plan = _files(tmp_path, "ecu-a", "ecu-d")
+    idle = replace(system.devices[0], name="ecu-e")
+    more = replace(system, devices=(*system.devices, idle))
+    three = {"ecu-a", "ecu-d", "ecu-e"}
+    found = _failover(more, plan)
+    (answer,) = [one for one in found.answers if one.devices == three]
+    assert answer.reason == "every deadline is kept"
+    assert {more.tasks[task].name for task in answer.moves} == set(_moves(found, more, "ecu-a", "ecu-d"))
+    monkeypatch.setattr(answers, "_FEW", 13)  # four devices and six pairs of them, and four times three
+    few = _failover(more, plan)
+    assert max(len(one) for one in (*(one.devices for one in few.answers), *few.refused)) == 2
 
 
 def test_a_plan_that_answers_no_device_admits_nothing(tmp_path: Path) -> None:
@@ -105,6 +123,24 @@ def test_the_second_loss_is_answered_or_the_run_says_why_not(ended: Ended) -> No
     else:
         assert not took["answered"] and "none is admitted: task pre_front_wide goes nowhere" in took["reason"]
         assert any("nothing answers the loss of device:ecu-a, device:ecu-c" in note for note in ended.summary["notes"])
+
+
+def test_a_third_loss_that_nothing_answers_leads_to_minimal_risk(tmp_path: Path, tiers: dict[str, TierReport]) -> None:
+    if not tiers["fifo"].available:
+        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    file, plan_file, *_ = _files(tmp_path, "ecu-a", "ecu-d")
+    words = ["--plan", str(plan_file), "--tier", "fifo", "--duration", "3s", "--rate", "0.5"]
+    for number, device in enumerate(("ecu-a", "ecu-d", "ecu-c")):
+        words += ["--fault", f"device:{device}@{600 + 500 * number}ms"]
+    ended = Running(tmp_path / "three", *words, system=file).end()
+    assert ended.code in (0, 1, 3), ended.errors
+    third = ended.summary["faults"][2]
+    assert third["takeover"]["losses"] == ["device:ecu-a", "device:ecu-c", "device:ecu-d"]
+    assert not third["takeover"]["answered"] and "none is admitted" in third["takeover"]["reason"]
+    assert ended.summary["arbiter"]["state_time_ns"]["MINIMAL_RISK"] > 0
+    arbiter = ended.jobs("arbiter")
+    completed_ns = arbiter["finish_ns"][arbiter["status"] == JobStatus.COMPLETED]
+    assert completed_ns.max() > third["time_ns"] + 700_000_000
 
 
 def test_what_lives_goes_on_and_the_arbiter_decides_in_every_cycle(ended: Ended) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import comb
 
 from rt_sched.analysis.faults.takeover_detection import concept_of, decision_ns, heartbeat_timeout_ns
 from rt_sched.errors import DeploymentError
@@ -18,8 +19,8 @@ from rt_sched.trace.setup import Setup, TaskRow
 _DEVICE = f"{FaultKind.DEVICE.value}:"
 #: Owns a task nominally; standbys own one by their number, and nobody does when it stays lost or is dropped.
 NOMINAL, NOBODY = -1, -2
-#: How many devices a combination has that is put to the admission test.
-_ADMITTED = (1, 2)
+#: How many devices the combinations have that are put to the admission test; the largest only where all are few.
+_ALWAYS, _WHERE_FEW, _FEW = (1, 2), 3, 200
 #: Any instant of a run does to find out what a takeover changes.
 _SOME_NS = 1
 
@@ -90,8 +91,8 @@ class DeviceFailover:
 def device_failover(system: System, plan: Plan, samples: SampleTable, horizon_ns: int) -> DeviceFailover:
     """What is to happen when devices are lost, as `plan` says; other losses are not watched for in paced runs.
 
-    Where it has takeovers of devices, what they lack of single devices and pairs is put to the admission test here, so
-    that a decision is never more than a look at the answers.
+    Where it has takeovers of devices, what they lack of single devices and pairs, and of three in systems with few
+    devices, is put to the admission test here, so that a decision is never more than a look at the answers.
 
     Raises DeploymentError, with all of it, for what paced runs do not carry out, and without an arbiter, whose device
     is the one that watches.
@@ -139,7 +140,9 @@ def _admit(
     """Adds the answers to combinations that the plan lacks, and what they need; why there are none to the others."""
     watched = [device.name for device in system.devices if device.name != watching_device(system)]
     known = {answer.devices for answer in answers}
-    wanted = [frozenset(some) for size in _ADMITTED for some in combinations(watched, size)]
+    wanted = [frozenset(some) for size in _ALWAYS for some in combinations(watched, size)]
+    if len(wanted) + comb(len(watched), _WHERE_FEW) <= _FEW:
+        wanted += map(frozenset, combinations(watched, _WHERE_FEW))
     test, refused = AdmissionTest(system, plan), {}
     for devices in wanted:
         if devices in known:
