@@ -34,11 +34,13 @@ class Plan(StageBase):
 
     - emergency: `emergency_deceleration_m_s2`, from a time to collision of `emergency_ttc_s` or a needed deceleration
       of `emergency_needed_m_s2` on, until the time to collision has grown to `release_ttc_s`. Below `full_closing_m_s`
-      both times shrink in proportion to the closing speed: a slow approach leaves the way to brake gently, and little
-      noise makes much of its time to collision. To begin, the emergency must stand out of the noise: the closing
-      speed is first taken `confidence_sigmas` standard deviations to the harmless side, and the object must be in the
-      way with a probability of `emergency_in_path`, its closing speed known to `emergency_closing_sigma_m_s`: what
-      only cameras place, with a detector of moderate accuracy, is braked for, but not in an emergency;
+      the time that begins it shrinks in proportion to the closing speed, as the time does that braking takes: a slow
+      approach leaves the way to brake gently, and little noise makes much of its time to collision. To begin, the
+      emergency must stand out of the noise: the closing speed is first taken `confidence_sigmas` standard deviations to
+      the harmless side (where the vehicle's own speed is not known, what is needed shrinks with its square), and the
+      object must be in the way with a probability of `emergency_in_path`, its closing speed known to
+      `emergency_closing_sigma_m_s`: what only cameras place, with a detector of moderate accuracy, is braked for, but
+      not in an emergency;
     - brake: the needed deceleration, at least `brake_deceleration_m_s2`, from `brake_ttc_s` on;
     - warn: `warn_deceleration_m_s2`, from `warn_ttc_s` on.
 
@@ -58,8 +60,8 @@ class Plan(StageBase):
         brake_ttc_s: float = 2.4,
         emergency_ttc_s: float = 1.6,
         release_ttc_s: float = 2.2,
-        full_closing_m_s: float = 4.0,
-        confidence_sigmas: float = 1.5,
+        full_closing_m_s: float = 6.0,
+        confidence_sigmas: float = 0.5,
         emergency_in_path: float = 0.75,
         emergency_closing_sigma_m_s: float = 1.5,
         warn_deceleration_m_s2: float = 1.0,
@@ -106,7 +108,7 @@ class Plan(StageBase):
             return {"plan": _plan(situation, valid=False)}
         urgent = self._urgent(situation)
         if self._emergency:
-            urgent |= ttc <= self._release_ttc_s * self._share(situation.closing_m_s)
+            urgent |= ttc <= self._release_ttc_s
         self._emergency = bool(urgent.any())
         brake, warn = ttc <= self._brake_ttc_s, ttc <= self._warn_ttc_s
         decelerations = np.where(warn, self._warn_m_s2, 0.0)
@@ -141,11 +143,8 @@ class Plan(StageBase):
             needed = needed * sure_share**2
         hard = closes & (needed >= self._needed_m_s2)
         sure = (situation.in_path >= self._in_path) & (situation.closing_sigmas_m_s <= self._closing_sigma_m_s)
-        return ((ttc <= self._emergency_ttc_s * self._share(closing)) | hard) & sure
-
-    def _share(self, closing_m_s: Float) -> Float:
-        """How much of the emergency's times counts at these closing speeds."""
-        return np.clip(closing_m_s / self._full_closing_m_s, 0.0, 1.0)
+        soon = ttc <= self._emergency_ttc_s * np.clip(closing / self._full_closing_m_s, 0.0, 1.0)
+        return (soon | hard) & sure
 
 
 def _profile(wanted_m_s2: float, closing_m_s: float, speed_m_s: float | None) -> tuple[npt.NDArray[np.int64], Float]:

@@ -130,9 +130,9 @@ def test_no_object_no_brake() -> None:
         # 50 / 25 = 2.0 s, but 625 / (2 * 48) = 6.5 m/s^2 needed.
         (50.0, 25.0, 2.0, -8.0, True),
         (0.0, 3.0, 0.0, -8.0, True),
-        # 2.4 / 2 = 1.2 s, but at half of 4 m/s the emergency begins at 0.8 s: 4 / (2 * 0.5) needed.
-        (2.4, 2.0, 1.2, -4.0, False),
-        (1.6, 2.0, 0.8, -8.0, True),
+        # 1.6 / 2 = 0.8 s, but at a third of 6 m/s the emergency begins at 0.53 s: 4 / (2 * 0.5) needed.
+        (1.6, 2.0, 0.8, -4.0, False),
+        (1.06, 2.0, 0.53, -8.0, True),
         # Creeping up to a stopped car.
         (2.0, 0.6, 10.0 / 3.0, 0.0, False),
     ],
@@ -214,14 +214,12 @@ def test_uncertainty_of_the_time_to_collision() -> None:
 
 
 def test_an_emergency_needs_certainty() -> None:
-    # 1.36 s, as the truth: one and a half standard deviations of 1.2 m/s make it 13.6 / 8.2 = 1.66 s. 5.6 m/s^2 or more
-    # are needed at 11 m without doubt, 3.7 with it.
+    # At 1.6 s, as the truth: half a standard deviation of 1.2 m/s makes it 16 / 9.4 = 1.70 s.
     def sigmas(closing: float, lateral: float = 0.1) -> tuple[float, ...]:
         return (0.1, lateral, closing, 0.1, 1.0, 1.0)
 
-    assert not plan(objects((13.6, 0.0, 10.0), sigmas=sigmas(1.2))).emergency
-    assert plan(objects((13.0, 0.0, 10.0), sigmas=sigmas(1.2))).emergency
-    assert plan(objects((13.6, 0.0, 10.0), sigmas=sigmas(0.1))).emergency
+    assert not plan(objects((16.0, 0.0, 10.0), sigmas=sigmas(1.2))).emergency
+    assert plan(objects((15.0, 0.0, 10.0), sigmas=sigmas(1.2))).emergency
     # Known too badly for an emergency at any distance, which is braked for all the same.
     vague = plan(objects((10.0, 0.0, 10.0), sigmas=sigmas(1.6)))
     assert (vague.emergency, vague.warning) == (False, True)
