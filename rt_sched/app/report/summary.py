@@ -10,7 +10,7 @@ from rt_sched.app.report.assumptions import DECLARED, MEASURED, MONITORED, PROVE
 from rt_sched.app.report.bounds import MILLION, milliseconds
 from rt_sched.app.report.chains import tightest
 from rt_sched.app.report.changes import changes, tightest_task
-from rt_sched.report.text import percent, plural
+from rt_sched.report.text import count, percent, plural
 
 Row = dict[str, Any]
 
@@ -232,7 +232,7 @@ def _injected(files: Sequence[Row]) -> Row:
     runs = sum(one["runs"] for one in files)
     said = {"detected": "detected in time", "tolerated": "tolerated", "late": "late", "silent": "silent"}
     counts = {text: sum(one[key] for one in files) for key, text in {**said, "unknown": "not known"}.items()}
-    parts = [plural(runs, "fault"), *(f"{count} {text}" for text, count in counts.items() if count)]
+    parts = [plural(runs, "fault"), *(f"{count(number)} {text}" for text, number in counts.items() if number)]
     return _kind("Injected faults", runs, ", ".join(parts) if files else "")
 
 
