@@ -14,6 +14,7 @@ from rt_sched.app.paced.health import health_document
 from rt_sched.app.paced.host_supply import HostShare
 from rt_sched.app.paced.links import links_document
 from rt_sched.app.paced.sections import degraded_document, sections_document
+from rt_sched.app.paced.shared_cores import shared_cores
 from rt_sched.app.paced.suspensions import suspensions_document
 from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
@@ -42,7 +43,7 @@ def paced_document(
     """Keys of the summary that replace those of a run in lockstep, or are added to them."""
     feed = _feed(order, outcome)
     injected = {one.pid for one in outcome.landed if one.pid}
-    shared = _shared_cores(order)
+    shared = shared_cores(order.system)
     notes = [*summary["notes"]]
     if shared:
         notes.append(f"{shared}: elements share a host core, so times say nothing about the modelled devices")
@@ -158,12 +159,3 @@ def _worker(worker: PacedWorker) -> dict[str, Any]:
         "threads": None if worker.observed is None else len(worker.observed.threads),
         "locked_bytes": None if worker.observed is None else worker.observed.locked_bytes,
     }
-
-
-def _shared_cores(order: PacedOrder) -> str:
-    """The host cores that stand for several elements, in words."""
-    users: dict[int, list[str]] = {}
-    for one in order.system.deployments:
-        for core in one.cores:
-            users.setdefault(core, []).append(".".join(one.pe))
-    return ", ".join(f"core {core} for {' and '.join(names)}" for core, names in users.items() if len(names) > 1)

@@ -19,6 +19,7 @@ from rt_sched.app.paced.links import link_losses, link_notices
 from rt_sched.app.paced.prepared import Prepared
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.sections import section_monitors
+from rt_sched.app.paced.shared_cores import why_core_is_contended
 from rt_sched.app.paced.suspensions import suspension_monitors
 from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.bounds import run_bounds, without_bounds
@@ -93,7 +94,9 @@ def write_up(
         watch_beside = order.health if free_core(host_cores(system, plan)) is None else None
         share = host_share(system, plan, tier, order.beside, supply_loss(), watch_beside)
         beside = dataclasses.replace(trace, task_names=tuple(task.name for task in share.system.tasks))
-        why_none = "the user tier has no bounds" if tier is Tier.USER else share.why_no_bounds
+        why_none = share.why_no_bounds or why_core_is_contended(system, plan)
+        if tier is Tier.USER:
+            why_none = "the user tier has no bounds"
         takeovers = takeover_runs(share.system, share.plan, beside, detection, lost, recorded, watch.refused_rows)
         if why_none is not None:
             takeovers = tuple(dataclasses.replace(one, analysed=False, reason=why_none) for one in takeovers)
