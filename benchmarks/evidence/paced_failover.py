@@ -4,8 +4,8 @@
 
 One run of examples/host_failover.yaml for each strike, in the tier `fifo`, from a process that has warmed up before.
 The process group of the device gets SIGKILL and SIGSTOP in turn, at a random instant, as soon as a job runs there.
-Every run is held against what must be so (`problems_of`). Exit code 1 where anything is not, or where the p99 of all
-recoveries is over the limit of 100 ms.
+Every run is held against what must be so (`found_in`), and tells which assumptions its host did not keep. Exit code 1
+where anything is not so, or where the p99 of all recoveries is over the limit of 100 ms.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Strike:
-    """What was found of one: times after it, None where it never came. `problems`: in words."""
+    """What was found of one: times after it, None where it never came.
+
+    `broken`: the assumptions that the run's monitors saw broken. `problems`: in words.
+    """
 
     signal: str
     struck_ns: int
@@ -74,6 +77,7 @@ class Strike:
     recovered_ns: int | None
     longest_silence_ns: int
     fused_twice: int
+    broken: tuple[str, ...]
     problems: tuple[str, ...]
 
 
@@ -142,6 +146,7 @@ def found_in(summary: Row, folder: Path, problems: Sequence[str], *, stops: bool
         recovered_ns=None if fault is None else _path_recovered(fault),
         longest_silence_ns=silence_ns,
         fused_twice=twice,
+        broken=tuple(one["assumption"] for one in summary["monitors"] if not one["holds"]),
         problems=tuple(found),
     )
 
@@ -188,7 +193,10 @@ def campaign_of(strikes: int, seed: int, tell: Callable[[str], None]) -> list[St
             one = one_strike(plan, Path(place) / f"run{number}", instant_ns, stops=bool(number % 2))
             found.append(one)
             times = [None if ns is None else round(ns / 1e6, 1) for ns in (one.detected_ns, one.recovered_ns)]
-            tell(f"{number + 1}: {one.signal} noticed, recovered after {times} ms {'; '.join(one.problems)}")
+            broken = [f"not held: {', '.join(one.broken)}"] if one.broken else []
+            tell(
+                f"{number + 1}: {one.signal} noticed, recovered after {times} ms {'; '.join([*one.problems, *broken])}"
+            )
     return found
 
 
@@ -222,7 +230,10 @@ def document_of(found: Sequence[Strike], seed: int) -> Row:
         **rows,
         "inside_a_job": sum(one.job is not None for one in found),
         "fused_twice": sum(one.fused_twice for one in found),
-        "problems": [f"strike {number}: {text}" for number, one in enumerate(found) for text in one.problems],
+        "assumptions_broken": {
+            f"strike {number}": list(one.broken) for number, one in enumerate(found, 1) if one.broken
+        },
+        "problems": [f"strike {number}: {text}" for number, one in enumerate(found, 1) for text in one.problems],
     }
 
 
