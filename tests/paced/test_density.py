@@ -139,7 +139,7 @@ def test_a_core_is_chosen_where_others_have_what_the_kernel_would_lend_them() ->
     loss = SupplyLoss(100 * NS_PER_MS, 1000 * NS_PER_MS, "")
     wanted = Reservation(NS_PER_MS, 10 * NS_PER_MS, 10 * NS_PER_MS)
     tries = [(0, wanted), (1, wanted)]
-    room = Room(Fraction(19, 20), loss, (0, 0), [[full], [half]])
+    room = Room(Fraction(19, 20), loss, (0, 0), [(0,), (1,)], [[full], [half]])
     assert room.copy().greedy().place(tries, ()) == (0, wanted)
     assert room.place(tries, ()) == (1, wanted) and len(room.taken[1]) == 2
     assert room.place([(0, wanted)], ()) is None

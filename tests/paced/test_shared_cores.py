@@ -1,16 +1,32 @@
-"""Where jobs of several elements run on one core of the host at a time, nothing is said to bound them."""
+"""Elements that share a core of the host: what runs beside the tasks delays all of theirs, and what is not bounded."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from rt_sched.app.paced.shared_cores import shared_cores, why_core_is_contended
+from rt_sched.analysis.loads.resolve import mode_loads
+from rt_sched.analysis.methods import METHODS
+from rt_sched.analysis.system.engine import mode_bounds
+from rt_sched.app.paced.host_supply import HostShare, host_share, why_no_bounds_under, with_watch
+from rt_sched.app.paced.shared_cores import shared_cores, why_contended_under, why_core_is_contended
+from rt_sched.app.runs.takeover_runs import Judged
 from rt_sched.config import load_system_text
 from rt_sched.model import Placement, Plan, System, Takeover
 from rt_sched.planner import make_plan
+from rt_sched.runtime.host.supply import SupplyLoss
+from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.feed.publisher import Publisher, publisher_of
+from rt_sched.runtime.paced.links.seat import LinkSeat
+from rt_sched.runtime.paced.seats.beside import Beside
+from rt_sched.runtime.paced.seats.fitting import Room
+from rt_sched.runtime.paced.seats.wakeups import Wakeups
+from rt_sched.units import NS_PER_MS
 
 SYSTEM = """
 rt_sched: 1
@@ -57,5 +73,63 @@ def test_an_element_that_only_stands_by_is_not() -> None:
 
 def test_what_a_takeover_brings_beside_what_goes_on_is() -> None:
     system, plan = planned(core=1)
-    to_c = Placement("two", on(plan, "c"), 0)
-    assert why_core_is_contended(system, replace(plan, takeovers=(Takeover(("device:b",), (to_c,)),))) is not None
+    takeover = Takeover(("device:b",), (Placement("two", on(plan, "c"), 0),))
+    why = why_contended_under(system, plan, takeover)
+    assert why is not None and why == why_core_is_contended(system, replace(plan, takeovers=(takeover,)))
+
+
+def share_of(system: System, plan: Plan, lost_ms: int = 0) -> HostShare:
+    publisher = Publisher(on(plan, "c"), (Wakeups("camera", 2 * NS_PER_MS, 100 * NS_PER_MS),))
+    carrier = LinkSeat("line", on(plan, "c"), (Wakeups("due", NS_PER_MS, 100 * NS_PER_MS),), NS_PER_MS)
+    loss = SupplyLoss(lost_ms * NS_PER_MS, 1000 * NS_PER_MS, "the fair server") if lost_ms else None
+    return host_share(system, plan, Tier.FIFO, Beside(publisher, (carrier,)), loss)
+
+
+def response_ns(system: System, plan: Plan, task: str) -> int:
+    bounds = mode_bounds(mode_loads(system, plan)[0], METHODS).values()
+    return next(one.bound.value_ns for one in bounds if one.task.name == task and one.bound is not None)
+
+
+def test_processes_beside_delay_the_tasks_of_every_element_on_their_core() -> None:
+    system, plan = planned(core=1)
+    share = share_of(system, plan)
+    longer = {
+        name: response_ns(share.system, share.plan, name) - response_ns(system, plan, name) for name in ("one", "two")
+    }
+    assert longer == {"one": 3 * NS_PER_MS, "two": 0}
+
+
+def test_the_watch_over_sensors_may_hold_up_what_shares_its_core() -> None:
+    system, plan = planned(core=1)
+    watch: Any = SimpleNamespace(processor=on(plan, "c"), cycle_wcet_ns=NS_PER_MS, period_ns=10 * NS_PER_MS)
+    placements = with_watch(system, plan, watch)[1].placements[2:]
+    assert {one.processor for one in placements} == {on(plan, "a"), on(plan, "c")}
+    assert len({one.task for one in placements}) == 2 and min(one.level for one in placements) > 0
+
+
+def test_they_go_to_the_core_with_the_least_to_do_whatever_its_elements() -> None:
+    system, plan = planned(core=1)
+    one, two = system.tasks
+    longer = replace(one, execution=replace(one.execution, wcet_ns=5 * NS_PER_MS))
+    system = replace(system, tasks=(longer, two))
+    room = Room.beside(system, plan, Fraction(9, 10), None)
+    assert room.part(on(plan, "c")) == room.part(on(plan, "a")) > room.part(on(plan, "b")) > 0
+    for found in (None, room):
+        assert publisher_of(system, plan, {}, found).processor == on(plan, "b")
+
+
+def test_a_takeover_has_no_bounds_where_its_tasks_and_those_before_leave_others_too_little() -> None:
+    system, plan = planned(core=1)
+    plan = replace(plan, takeovers=(Takeover(("device:a",), (Placement("one", on(plan, "c"), 0),)),))
+
+    def why(lost_ms: int) -> str:
+        share = share_of(system, plan, lost_ms)
+        assert share.counted == (("a.cpu.0", "c.cpu.0") if lost_ms > 950 else ())
+        found = Judged(share.system, share.plan).result(plan.takeovers[0])
+        assert not isinstance(found, str)
+        return why_no_bounds_under(share, found)
+
+    assert why(800) == "" and why(980) == ""
+    assert why(940) == (
+        "tasks on a.cpu.0, c.cpu.0 may leave others less than what the kernel then takes: the fair server"
+    )

@@ -14,6 +14,7 @@ from rt_sched.faults.declared import health_age_limit_ns
 from rt_sched.faults.watching import monitors_of
 from rt_sched.model import Plan, Sensor, SensorKind, System, Task
 from rt_sched.ports import StageContext
+from rt_sched.runtime.paced.deployment import core_mates
 from rt_sched.runtime.paced.health.order import HEALTH_SOURCE, HealthOrder, HealthRecord, WatchedSensor
 from rt_sched.units import NS_PER_MS, NS_PER_US, floor_int, format_ns
 from safety.monitors.silence import Silence
@@ -126,11 +127,12 @@ def _sample_ns(sensor: Sensor, size: int) -> int:
 
 
 def _idlest(system: System, plan: Plan) -> int:
-    """The processor with the smallest load, by its index."""
+    """The processor with the smallest load on its core, by its index."""
     load = [0.0] * len(plan.processors)
     for task, placement in zip(system.tasks, plan.placements, strict=True):
         load[placement.processor] += task.execution.wcet_ns / max(task.separation_ns, 1)
-    return load.index(min(load))
+    of_core = [sum(load[mate] for mate in mates) for mates in core_mates(system, plan)]
+    return of_core.index(min(of_core))
 
 
 def health_document(record: HealthRecord | None) -> dict[str, Any] | None:

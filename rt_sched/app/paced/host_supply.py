@@ -2,7 +2,7 @@
 
 More tasks of a processor to the analysis are the process that publishes samples, those of emulated links, the one that
 watches the sensors where it shares a core with tasks, and, where tasks leave ordinary processes too little, what the
-kernel then lends these (`rt_sched.runtime.host.supply`).
+kernel then lends these (`rt_sched.runtime.host.supply`). Each counts on every processor whose jobs run on its core.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rt_sched.analysis.faults.takeovers import TakeoverResult
 from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.measured.host_time import host_monitor
@@ -19,11 +20,13 @@ from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.analysis.system.spare_time import spare_times_ns
+from rt_sched.app.paced.interrupted_bounds import by_levels, interrupted_methods
 from rt_sched.app.paced.links import with_lateness
 from rt_sched.app.paced.reserved_bounds import reserved_method
-from rt_sched.model import ExecutionTime, Placement, Plan, Policy, Sporadic, System, Task
+from rt_sched.model import ExecutionTime, Placement, Plan, Sporadic, System, Task
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.deployment import core_mates
 from rt_sched.runtime.paced.feed.publisher import LATE_TIMES, Publisher
 from rt_sched.runtime.paced.health.order import HealthOrder
 from rt_sched.runtime.paced.seats.beside import Beside
@@ -39,7 +42,8 @@ class HostShare:
     kernel may take, or None.
 
     `spare_ns`: by processor, what tasks leave in each of its periods at least, None where there is no bound; `counted`:
-    the processors on which the loss counts, as they leave less. `why_no_bounds`: where the tier has none then.
+    the processors on which the loss counts, as they, or others of their core, leave less. `why_no_bounds`: where the
+    tier has none then.
     """
 
     system: System
@@ -68,6 +72,7 @@ def host_share(
     """
     if tier is Tier.USER:
         return HostShare(system, plan, METHODS, {}, None, {}, ())
+    methods = interrupted_methods(METHODS, plan, len(system.tasks))
     system = with_lateness(system, beside.links)
     for link in beside.links:
         name = f"link {link.name}"
@@ -78,12 +83,19 @@ def host_share(
     reservations = task_reservations(system, plan) if tier is Tier.DEADLINE else {}
     setup = mode_loads(system, plan)[0].setup
     woken = {index for index in reservations if waking_flows(system, setup, index)}
-    methods = (reserved_method(reservations, woken),) if reservations else METHODS
+    if reservations:
+        methods = (reserved_method(reservations, woken),)
     if loss is None:
         return HostShare(system, plan, methods, reservations, None, {}, ())
     mode = mode_loads(system, plan)[0]
     spare_ns = spare_times_ns(mode, mode_bounds(mode, methods), loss.period_ns)
-    counted = tuple(name for name, left_ns in spare_ns.items() if left_ns is None or left_ns < loss.lost_ns)
+    short = {name for name, left_ns in spare_ns.items() if left_ns is None or left_ns < loss.lost_ns}
+    names = [one.name for one in plan.processors]
+    counted = tuple(
+        name
+        for name, mates in zip(names, core_mates(system, plan), strict=True)
+        if any(names[mate] in short for mate in mates)
+    )
     if counted and tier is Tier.DEADLINE:
         why = f"reservations on {', '.join(counted)} may leave others less than what the kernel then takes: {loss.why}"
         return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, why)
@@ -104,11 +116,39 @@ def leaves_enough(
 
     Shown in the tier `fifo` only, where levels order the jobs; else the kernel might take it from the tasks.
     """
-    processor = plan.processors[watch.processor]
-    if tier is not Tier.FIFO or processor.policy is not Policy.FIXED_PRIORITY or not processor.preemptive:
+    sharing = [plan.processors[mate] for mate in core_mates(system, plan)[watch.processor]]
+    if tier is not Tier.FIFO or not all(by_levels(one) for one in sharing):
         return False
     alone = host_share(system, plan, tier, beside, loss)
     return set(host_share(system, plan, tier, beside, loss, watch).counted) <= set(alone.counted)
+
+
+def why_no_bounds_under(share: HostShare, found: TakeoverResult) -> str:
+    """Why nothing bounds what a takeover brings: others may have less by then than what the kernel gives them; "" where
+    they have enough, or the loss counts anyway.
+
+    Of a core that several elements share it may be the tasks of one until the takeover, and those of another from then
+    on, that take from one period.
+    """
+    loss = share.loss
+    if share.methods is not METHODS:
+        return "takeovers are analysed only where levels order the jobs, as the processes beside the tasks stand above"
+    if loss is None:
+        return ""
+    crossing = found.crossing
+    phases = (
+        share.spare_ns,
+        spare_times_ns(crossing.across, crossing.bounds, loss.period_ns),
+        spare_times_ns(crossing.after, crossing.steady, loss.period_ns),
+    )
+    names = [one.name for one in share.plan.processors]
+    for mates in dict.fromkeys(core_mates(share.system, share.plan)):
+        mine = [names[mate] for mate in mates]
+        left_ns = [min((phase.get(name, loss.period_ns) or 0) for phase in phases) for name in mine]
+        taken_ns = sum(loss.period_ns - one for one in left_ns)
+        if mine[0] not in share.counted and loss.period_ns - taken_ns < loss.lost_ns:
+            return f"tasks on {', '.join(mine)} may leave others less than what the kernel then takes: {loss.why}"
+    return ""
 
 
 def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, ...]:
@@ -137,7 +177,7 @@ def _with_waits(mode: ModeLoad, system: System) -> ModeLoad:
 
 
 def with_publisher(system: System, plan: Plan, publisher: Publisher) -> tuple[System, Plan]:
-    """System and plan with the publisher on its processor, more urgent than all others there."""
+    """System and plan with the publisher on the processors of its core, more urgent than all others there."""
     name, takes = "samples published", publisher.reservation
     return _with_process(system, plan, publisher.processor, name, publisher.wakeups, takes)
 
@@ -145,33 +185,49 @@ def with_publisher(system: System, plan: Plan, publisher: Publisher) -> tuple[Sy
 def _with_process(
     system: System, plan: Plan, index: int, name: str, wakeups: Sequence[Wakeups], takes: Reservation | None
 ) -> tuple[System, Plan]:
-    """As one task that may take its whole reservation; without one as a task for each kind of its wake-ups."""
-    if takes is not None:
-        processor = plan.processors[index]
-        elements = {(device.name, one.name): one for device in system.devices for one in device.processing_elements}
-        switch_ns = elements[processor.device, processor.pe].switch_cost_ns
-        return _with_task(system, plan, index, name, with_switches(takes, wakeups, switch_ns))
+    """As one task that may take its whole reservation; without one as a task for each kind of its wake-ups. So on every
+    processor of its core.
+    """
+    elements = {(device.name, one.name): one for device in system.devices for one in device.processing_elements}
     whole_ns = sum(one.cost_ns for one in wakeups)
-    for one in wakeups:
-        deadline_ns = one.jitter_ns + LATE_TIMES * whole_ns
-        one_of = Reservation(one.cost_ns, deadline_ns, one.period_ns)
-        system, plan = _with_task(system, plan, index, f"{name}: {one.name}", one_of, jitter_ns=one.jitter_ns)
+    for mate in core_mates(system, plan)[index]:
+        processor, called = plan.processors[mate], _called(plan, index, mate, name)
+        if takes is not None:
+            switch_ns = elements[processor.device, processor.pe].switch_cost_ns
+            system, plan = _with_task(system, plan, mate, called, with_switches(takes, wakeups, switch_ns))
+            continue
+        for one in wakeups:
+            deadline_ns = one.jitter_ns + LATE_TIMES * whole_ns
+            one_of = Reservation(one.cost_ns, deadline_ns, one.period_ns)
+            system, plan = _with_task(system, plan, mate, f"{called}: {one.name}", one_of, jitter_ns=one.jitter_ns)
     return system, plan
 
 
+def _called(plan: Plan, index: int, mate: int, name: str) -> str:
+    """On its own processor and on others of its core."""
+    return name if mate == index else f"{name} on the core of {plan.processors[mate].name}"
+
+
 def with_watch(system: System, plan: Plan, watch: HealthOrder) -> tuple[System, Plan]:
-    """System and plan with the watch over sensors as a task of its processor, below all others."""
-    index = watch.processor
-    level = max((one.level for one in plan.placements if one.processor == index), default=0) + 1
+    """System and plan with the watch over sensors as a task of every processor of its core, below all others."""
     takes = Reservation(watch.cycle_wcet_ns, watch.period_ns, watch.period_ns)
-    return _with_task(system, plan, index, "sensors watched", takes, "to watch the sensors", level)
+    for mate in core_mates(system, plan)[watch.processor]:
+        level = max((one.level for one in plan.placements if one.processor == mate), default=0) + 1
+        name = _called(plan, watch.processor, mate, "sensors watched")
+        system, plan = _with_task(system, plan, mate, name, takes, "to watch the sensors", level)
+    return system, plan
 
 
 def with_supply_loss(system: System, plan: Plan, loss: SupplyLoss, processor: str) -> tuple[System, Plan]:
-    """System and plan with the loss as a task of that processor, after all others and more urgent than they."""
+    """System and plan with the loss as a task of that processor, after all others and more urgent than they.
+
+    It may come at the end of one period and at the begin of the next: a deferred server that has once begun goes on
+    without deferring (Linux, kernel/sched/deadline.c, `dl_defer_running`).
+    """
     index = next(index for index, one in enumerate(plan.processors) if one.name == processor)
     lent = Reservation(loss.lost_ns, loss.period_ns, loss.period_ns)
-    return _with_task(system, plan, index, f"{processor} lent to others", lent, loss.why)
+    late_ns = loss.period_ns - loss.lost_ns
+    return _with_task(system, plan, index, f"{processor} lent to others", lent, loss.why, jitter_ns=late_ns)
 
 
 def _with_task(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from rt_sched.model import Placement, Plan, System
+from rt_sched.model import Placement, Plan, System, Takeover
 from rt_sched.runtime.paced.deployment import host_cores
 
 
@@ -18,29 +18,29 @@ def shared_cores(system: System) -> str:
 
 
 def why_core_is_contended(system: System, plan: Plan) -> str | None:
-    """Why no bound holds: jobs of several processors run on one host core at a time. None where they never do.
-
-    Processors of devices that a takeover stands in for run nothing while it is in force.
+    """Why no bound holds: jobs of several processors run on one host core at a time, nominally or under a takeover for
+    lost devices alone. None where they never do.
     """
+    takeovers = [one for one in plan.takeovers if all(loss.startswith("device:") for loss in one.losses)]
+    under = [why_contended_under(system, plan, one) for one in takeovers]
+    return next((why for why in (_contention(system, plan, (), plan.placements), *under) if why is not None), None)
+
+
+def why_contended_under(system: System, plan: Plan, takeover: Takeover) -> str | None:
+    """The same of one takeover, which need not stand in the plan."""
+    moved = {one.task: one for one in takeover.moves}
+    return _contention(system, plan, takeover.losses, [moved.get(one.task, one) for one in plan.placements])
+
+
+def _contention(system: System, plan: Plan, lost: Sequence[str], placements: Sequence[Placement]) -> str | None:
+    """Processors of lost devices run nothing."""
     cores = host_cores(system, plan)
-    for lost, placements in _in_force(plan):
-        users: dict[int, set[int]] = {}
-        for one in placements:
-            if f"device:{plan.processors[one.processor].device}" not in lost:
-                users.setdefault(cores[one.processor], set()).add(one.processor)
-        for core, several in users.items():
-            if len(several) > 1:
-                names = " and ".join(plan.processors[index].name for index in sorted(several))
-                return (
-                    f"host core {core} runs the jobs of {names}, and how long these delay one another is not analysed"
-                )
+    users: dict[int, set[int]] = {}
+    for one in placements:
+        if f"device:{plan.processors[one.processor].device}" not in lost:
+            users.setdefault(cores[one.processor], set()).add(one.processor)
+    for core, several in users.items():
+        if len(several) > 1:
+            names = " and ".join(plan.processors[index].name for index in sorted(several))
+            return f"host core {core} runs the jobs of {names}, and how long these delay one another is not analysed"
     return None
-
-
-def _in_force(plan: Plan) -> Iterator[tuple[Sequence[str], Sequence[Placement]]]:
-    """What is lost and where tasks are: nominally, and under each takeover for lost devices alone."""
-    yield (), plan.placements
-    for takeover in plan.takeovers:
-        if all(one.startswith("device:") for one in takeover.losses):
-            moved = {one.task: one for one in takeover.moves}
-            yield takeover.losses, [moved.get(one.task, one) for one in plan.placements]

@@ -14,12 +14,12 @@ from rt_sched.app.inputs.log_inputs import sensor_poses
 from rt_sched.app.paced.device_losses import detection_of, losses_of
 from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.frames import see_frames
-from rt_sched.app.paced.host_supply import host_monitors, host_share
+from rt_sched.app.paced.host_supply import host_monitors, host_share, why_no_bounds_under
 from rt_sched.app.paced.links import link_losses, link_notices
 from rt_sched.app.paced.prepared import Prepared
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.sections import section_monitors
-from rt_sched.app.paced.shared_cores import why_core_is_contended
+from rt_sched.app.paced.shared_cores import why_contended_under, why_core_is_contended
 from rt_sched.app.paced.suspensions import suspension_monitors
 from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.bounds import run_bounds, without_bounds
@@ -97,7 +97,16 @@ def write_up(
         why_none = share.why_no_bounds or why_core_is_contended(system, plan)
         if tier is Tier.USER:
             why_none = "the user tier has no bounds"
-        takeovers = takeover_runs(share.system, share.plan, beside, detection, lost, recorded, watch.refused_rows)
+        takeovers = takeover_runs(
+            share.system,
+            share.plan,
+            beside,
+            detection,
+            lost,
+            recorded,
+            watch.refused_rows,
+            lambda found: why_contended_under(system, plan, found.takeover) or why_no_bounds_under(share, found),
+        )
         if why_none is not None:
             takeovers = tuple(dataclasses.replace(one, analysed=False, reason=why_none) for one in takeovers)
         bounds = run_bounds(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,11 +78,12 @@ def takeover_runs(
     faults: Sequence[Fault],
     recorded: Collection[str],
     silent: Sequence[int] = (),
+    why_none: Callable[[TakeoverResult], str] = lambda _: "",
 ) -> tuple[TakeoverRun, ...]:
     """Every takeover that came into force in a run, in order.
 
     `faults`: of the run. `recorded`: sensors that the recording holds; paths of others are left out. `silent`: rows
-    of jobs that published nothing.
+    of jobs that published nothing. `why_none`: why a takeover has no bounds in such a run, "" where it has.
     """
     made = [
         (one, one.takeover, one.in_force_ns)
@@ -118,6 +119,7 @@ def takeover_runs(
         )
         alone_ns = min(until_ns, _alone_until_ns(decision, faults, switch_ns))
         reason = _not_covered(system, trace, decision, alone_ns) or _third(decision, detection.decisions)
+        reason = reason or why_none(found)
         exceeded = () if reason else _exceeded(trace, found, switch_ns, until_ns, alone_ns, useful)
         noticed_ns = found.detection.value_ns + found.decision_ns
         runs.append(TakeoverRun(decision, paths, noticed_ns, not reason, reason, alone_ns, exceeded))

@@ -26,6 +26,20 @@ def host_cores(system: System, plan: Plan) -> list[int]:
     return cores
 
 
+def core_mates(system: System, plan: Plan) -> list[tuple[int, ...]]:
+    """For each processor of the plan all that run on its host core, itself among them, by their indices.
+
+    One that is deployed nowhere is alone.
+    """
+    deployed = {one.pe: one.cores for one in system.deployments}
+    users: dict[int, list[int]] = {}
+    for index, one in enumerate(plan.processors):
+        if (one.device, one.pe) in deployed:
+            users.setdefault(deployed[one.device, one.pe][one.core], []).append(index)
+    mates = {index: tuple(mine) for mine in users.values() for index in mine}
+    return [mates.get(index, (index,)) for index in range(len(plan.processors))]
+
+
 def free_core(cores: Collection[int]) -> int | None:
     """A core of this host that this process may use and no task runs on. `cores`: of all processors."""
     return max(allowed_cores() - set(cores), default=None)

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.model import Plan, System
+from rt_sched.runtime.paced.deployment import core_mates
 from rt_sched.runtime.paced.seats.density import sensor_flow
 from rt_sched.runtime.paced.seats.fitting import Room
 from rt_sched.runtime.paced.seats.wakeups import Wakeups, reservations_of
@@ -45,7 +46,7 @@ class Publisher:
 def publisher_of(
     system: System, plan: Plan, bytes_of: Mapping[tuple[str, str | None], int], room: Room | None
 ) -> Publisher:
-    """On the processor with the fewest tasks to delay; where reservations have to fit, on the first with room.
+    """On a processor on whose core it delays the fewest tasks; where reservations have to fit, on the first with room.
 
     `bytes_of`: largest message of each sensor, port None. `room`: in the tier `deadline`, else None.
     """
@@ -58,7 +59,11 @@ def publisher_of(
     for task, placement in zip(system.tasks, plan.placements, strict=True):
         tasks[placement.processor] += 1
         load[placement.processor] += task.execution.wcet_ns / max(task.separation_ns, 1)
-    order = sorted(range(len(plan.processors)), key=lambda one: (tasks[one], load[one]))
+    mates = core_mates(system, plan)
+    order = sorted(
+        range(len(plan.processors)),
+        key=lambda one: (sum(tasks[mate] for mate in mates[one]), sum(load[mate] for mate in mates[one])),
+    )
     if room is None:
         return Publisher(order[0], wakeups)
     tries = [(place, one) for place in order for one in reservations_of(wakeups)]

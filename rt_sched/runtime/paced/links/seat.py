@@ -12,6 +12,7 @@ from itertools import product
 from rt_sched.analysis.faults.takeover_detection import concept_of
 from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.model import Plan, System
+from rt_sched.runtime.paced.deployment import core_mates
 from rt_sched.runtime.paced.feed.publisher import LATE_TIMES, Publisher, message_ns
 from rt_sched.runtime.paced.jobs.edges import source_of
 from rt_sched.runtime.paced.seats.density import MOST_LATE_NS, Density, densities
@@ -52,7 +53,7 @@ def link_seats(
     room: Room | None,
     watched: Collection[str] = (),
 ) -> tuple[LinkSeat, ...]:
-    """Of every link that anything goes over, on the processor with the fewest tasks, or where there is room first.
+    """Of every link that anything goes over, on a processor whose core has the fewest tasks, or where there is room.
 
     `bytes_of`: largest messages. `room`: in the tier `deadline`, else None. `watched`: links with signs of life.
     """
@@ -71,8 +72,8 @@ def link_seats(
         ]
 
     if room is None:
-        tasks = [sum(one.processor == index for one in plan.placements) for index in range(len(plan.processors))]
-        chosen = min(range(len(plan.processors)), key=tasks.__getitem__)
+        tasks = [sum(one.processor in mates for one in plan.placements) for mates in core_mates(system, plan)]
+        chosen = tasks.index(min(tasks))
         one_each_ns = {
             link: sum(each_ns[n] for n, edge in enumerate(setup.edges) if edge.link == link) for link in used
         }

@@ -11,6 +11,7 @@ from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.analysis.system.spare_time import workload_ns
 from rt_sched.model import Plan, System
 from rt_sched.runtime.host.supply import SupplyLoss
+from rt_sched.runtime.paced.deployment import core_mates
 from rt_sched.runtime.paced.seats.reservations import SHORTER, task_reservations
 from rt_sched.runtime.paced.seats.wakeups import Wakeups, with_switches
 from rt_sched.units import floor_int
@@ -18,15 +19,16 @@ from rt_sched.units import floor_int
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Of every processor of a plan: the reservations that it has so far, as they count in the analysis.
+    """Of every processor of a plan: the reservations that its core has so far, as they count in the analysis.
 
     `share`: the part of a core that the kernel admits. `loss`: what it lends to others where they have had less, which
-    leaves no bounds. `switch_ns`: of each processor.
+    leaves no bounds. `switch_ns`, `mates`: of each processor, the latter as of `core_mates`; `taken`: on it alone.
     """
 
     share: Fraction
     loss: SupplyLoss | None
     switch_ns: Sequence[int]
+    mates: Sequence[Sequence[int]]
     taken: list[list[Reservation]] = field(default_factory=list)
 
     @classmethod
@@ -37,15 +39,15 @@ class Room:
         taken: list[list[Reservation]] = [[] for _ in plan.processors]
         for index, one in task_reservations(system, plan).items():
             taken[plan.placements[index].processor].append(one)
-        return cls(share, loss, switch_ns, taken)
+        return cls(share, loss, switch_ns, core_mates(system, plan), taken)
 
     def copy(self) -> Room:
         """One in which something may be tried."""
-        return Room(self.share, self.loss, self.switch_ns, [list(mine) for mine in self.taken])
+        return Room(self.share, self.loss, self.switch_ns, self.mates, [list(mine) for mine in self.taken])
 
     def greedy(self) -> Room:
         """The same, for those that leave others less than what the kernel lends them."""
-        return Room(self.share, None, self.switch_ns, self.taken)
+        return Room(self.share, None, self.switch_ns, self.mates, self.taken)
 
     def place(
         self, tries: Iterable[tuple[int, Reservation]], wakeups: Sequence[Wakeups]
@@ -59,8 +61,11 @@ class Room:
         return None
 
     def part(self, processor: int) -> Fraction:
-        """What is taken of it."""
-        return sum((Fraction(one.runtime_ns, one.period_ns) for one in self.taken[processor]), Fraction(0))
+        """What is taken of its core."""
+        return sum((Fraction(one.runtime_ns, one.period_ns) for one in self._on_core_of(processor)), Fraction(0))
+
+    def _on_core_of(self, processor: int) -> list[Reservation]:
+        return [one for mate in self.mates[processor] for one in self.taken[mate]]
 
     def _counted(self, processor: int, one: Reservation, wakeups: Sequence[Wakeups]) -> Reservation:
         switch_ns = self.switch_ns[processor]
@@ -68,7 +73,7 @@ class Room:
         return Reservation(whole.runtime_ns + 2 * switch_ns, period_ns, period_ns)
 
     def _fits(self, processor: int, one: Reservation) -> bool:
-        everyone = [*self.taken[processor], one]
+        everyone = [*self._on_core_of(processor), one]
         part = self.part(processor) + Fraction(one.runtime_ns, max(one.period_ns, 1))
         if one.runtime_ns > one.deadline_ns or part > self.share:
             return False
