@@ -88,7 +88,7 @@ _QUIET_S = 2.0
 _SOME_JOBS, _TIME_FOR_THEM_NS = 3, 500_000_000
 #: How long a worker is watched that is to die in a job.
 _AT_WORK_S = 0.3
-_SUPERVISOR = "rt-supervisor"
+_SUPERVISOR = "rt-sup-"
 
 Row = dict[str, Any]
 
@@ -191,7 +191,7 @@ def _kill_some(
             wait_s = min(draw.expovariate(kills / until_s), 1.0)
             time.sleep(wait_s)
             members = family(process.pid)
-        supervisors = {pid for pid, one in members.items() if one.name == _SUPERVISOR}
+        supervisors = {pid for pid, one in members.items() if one.name.startswith(_SUPERVISOR)}
         victims = sorted(pid for pid, one in members.items() if one.parent in supervisors and pid not in killed)
         if inside and tier != "user":
             victims = [pid for pid in victims if members[pid].is_urgent]

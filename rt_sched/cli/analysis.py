@@ -185,7 +185,7 @@ def _watched(analyse: Callable[[], dict[str, Any]], file: str, plan: Path | None
 def _uninterrupted() -> Iterator[None]:
     """Puts Ctrl-C and termination off until the end: what they cut in half would be written once more at exit."""
     came: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers}
     try:
         yield

@@ -16,6 +16,7 @@ import typer
 
 from rt_sched.cli.shared import (
     EXIT_DEFECT,
+    EXIT_HUNG_UP,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_TERMINATED,
@@ -38,10 +39,12 @@ def main() -> NoReturn:
     """Entry point of the console script."""
     try:
         signal.signal(signal.SIGTERM, _terminate)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
+            signal.signal(signal.SIGHUP, _terminate)
         _prepare_streams()
         code = _run()
-    except _Terminated:
-        code = _failed(EXIT_TERMINATED, "terminated")
+    except _Terminated as end:
+        code = _failed(end.exit_code, "terminated" if end.exit_code == EXIT_TERMINATED else "hung up")
     except KeyboardInterrupt:
         code = _failed(EXIT_INTERRUPTED, "interrupted")
     except _WrongCall as error:
@@ -153,8 +156,12 @@ def _write_traceback() -> str:
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM: ends a command as Ctrl-C does, everything half-done is removed."""
+    """SIGTERM or SIGHUP: ends a command as Ctrl-C does, everything half-done is removed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = EXIT_HUNG_UP if number == signal.SIGHUP else EXIT_TERMINATED
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise _Terminated
+def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
+    raise _Terminated(number)

@@ -34,7 +34,9 @@ def slow(tmp_path_factory, logs):
     folder = tmp_path_factory.mktemp("slow")
     (folder / "slow.yaml").write_text(SLOW)
     (folder / "slow_stage.py").write_text(STAGE)
-    return (logs / "imu.mcap", "--system", folder / "slow.yaml"), f"import sys; sys.path.insert(0, {str(folder)!r})"
+    hears = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+    found = f"import sys; sys.path.insert(0, {str(folder)!r})"
+    return (logs / "imu.mcap", "--system", folder / "slow.yaml"), f"{hears}; {found}"
 
 
 #: The shipped log, with threads and models to load.
@@ -60,13 +62,16 @@ def end(process):
     return process.returncode, out, err
 
 
+_TOLD = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+
+
 def assert_leaves_nothing(process, number, folder):
     """Sent the signal, it ends with its code and a word, and nothing lies in its folder."""
     process.send_signal(number)
     code, out, err = end(process)
     assert code == 128 + number, err
     assert "Traceback" not in err
-    assert err.endswith(f"rt-sched: {'interrupted' if number == signal.SIGINT else 'terminated'}\n")
+    assert err.endswith(f"rt-sched: {_TOLD[number]}\n")
     assert out == ""
     assert list(folder.iterdir()) == []
 
@@ -78,8 +83,17 @@ def test_an_interrupted_replay_leaves_nothing_behind(cli, tmp_path, step, anew):
     assert_leaves_nothing(start_until(cli, WHOLE, step, anew=anew), signal.SIGINT, tmp_path)
 
 
-def test_a_replay_that_is_told_to_end_leaves_nothing_behind(cli, slow, tmp_path):
-    assert_leaves_nothing(start_until(cli, slow, "replaying"), signal.SIGTERM, tmp_path)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_replay_that_is_told_to_end_leaves_nothing_behind(cli, slow, tmp_path, number):
+    assert_leaves_nothing(start_until(cli, slow, "replaying"), number, tmp_path)
+
+
+def test_a_replay_that_does_not_mind_a_hang_up_goes_on(cli, slow, tmp_path):
+    what, prelude = slow
+    deaf = f"{prelude}; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    process = start_until(cli, (what, deaf), "replaying", anew=True)
+    process.send_signal(signal.SIGHUP)
+    assert_leaves_nothing(process, signal.SIGTERM, tmp_path)
 
 
 def test_with_json_an_interruption_is_one_document(cli, slow):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,8 @@ class Running:
 
     def __init__(self, folder: Path, *options: str, system: Path = SYSTEM, paced: bool = True) -> None:
         self.folder = folder
-        call = "import sys; sys.argv[0] = 'rt-sched'; from rt_sched.cli import main; main()"
+        hears = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+        call = f"{hears}; import sys; sys.argv[0] = 'rt-sched'; from rt_sched.cli import main; main()"
         arguments = ["replay", str(LOG), "--system", str(system), "--json", "-o", str(folder), *options]
         self.process = subprocess.Popen(
             [sys.executable, "-c", call, *arguments, *(("--paced",) if paced else ())],
@@ -71,7 +73,10 @@ class Running:
 
     def members(self) -> dict[int, str]:
         """The processes that belong to it, with their names."""
-        found = {}
+        return {pid: name for pid, name, _ in self._processes()}
+
+    def _processes(self) -> Iterator[tuple[int, str, int]]:
+        """Each with its name and its parent."""
         for entry in Path("/proc").iterdir():
             if not entry.name.isdecimal():
                 continue
@@ -79,18 +84,18 @@ class Running:
                 name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
             except OSError:
                 continue
-            state, _, _, session = rest.split()[:4]
+            state, parent, _, session = rest.split()[:4]
             if int(session) == self.process.pid and state not in "ZX":
-                found[int(entry.name)] = name
-        return found
+                yield int(entry.name), name, int(parent)
 
     def pid_of(self, name: str) -> int:
         """The process of this name; of a task, the one that serves it now."""
         return next(pid for pid, found in self.members().items() if found == name)
 
-    def first_supervisor(self) -> int:
-        """That of the device that the file names first."""
-        return min(pid for pid, name in self.members().items() if name == "rt-supervisor")
+    def supervisor_of(self, device: str) -> int:
+        """The process that the run itself has started for a device; what this one forks has its name at first."""
+        wanted = f"rt-sup-{device}", self.process.pid
+        return next(pid for pid, *found in self._processes() if tuple(found) == wanted)
 
     def wait_until_begun(self) -> None:
         """Until run time has begun, when the process that publishes samples takes its second name."""
@@ -135,6 +140,13 @@ def _nothing_left_in_shared_memory() -> Any:
     yield
     left = {entry.name for entry in _SHARED.iterdir() if entry.name.startswith("rt-sched")} - before
     assert not left
+
+
+def lacking(folder: Path, **found: object) -> str:
+    """What a run says of what it lacked, for the reader of an assertion that failed; `found`: what it was about."""
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    told = {key: summary.get(key) for key in ("status", "reason", "feed", "losses", "alerts", "failover")}
+    return "; ".join(f"{key}: {value}" for key, value in {**found, **told}.items())
 
 
 def write_failover(folder: Path, heartbeat: str) -> tuple[Path, Path]:

@@ -65,7 +65,7 @@ def ended(
     running = Running(folder, *words, system=system)
     running.wait_until_begun()
     time.sleep(1.0)
-    supervisor = running.first_supervisor()
+    supervisor = running.supervisor_of("ecu-a")
     if request.param == "stop":
         os.killpg(supervisor, signal.SIGSTOP)
     else:

@@ -15,7 +15,7 @@ from rt_sched.faults.kinds import BY_NAME
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.units import NS_PER_MS
 
-from .conftest import ROOT, SYSTEM, Running
+from .conftest import ROOT, SYSTEM, Ended, Running, lacking
 from .test_faults import Faulted
 
 FED = "view_age_limit_ms: {front_wide: 500}, health_age_limit_ms: 200"
@@ -55,13 +55,12 @@ def tier(tiers: dict[str, TierReport]) -> str:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory, tier: str) -> dict[str, Any]:
-    """The document of a run with the faults; its rows by name are under `rows`."""
+    """The document of a run with the faults; its rows by name are under `rows`, all of them found."""
     folder = tmp_path_factory.mktemp("watched")
     fed_system(folder)
     (folder / "script.yaml").write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
     ended = Faulted(folder, "--tier", tier).end()
-    assert ended.code in (0, 1, 3), ended.errors
-    return {**ended.summary, "rows": {row["name"]: row for row in ended.summary["faults"]}}
+    return {**ended.summary, "rows": _found(ended)}
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +69,19 @@ def struck(tmp_path_factory: pytest.TempPathFactory, tier: str) -> dict[str, Any
     folder = tmp_path_factory.mktemp("unwatched")
     fed_system(folder)
     (folder / "script.yaml").write_text(UNWATCHED, encoding="utf-8")
-    running = Faulted(folder, "--tier", tier)
-    ended = running.end()
+    ended = Faulted(folder, "--tier", tier).end()
+    rows = _found(ended)
+    summary = json.loads((ended.folder / "summary.json").read_text(encoding="utf-8"))
+    return {**ended.summary, "summary": summary, "rows": rows, "folder": ended.folder}
+
+
+def _found(ended: Ended) -> dict[str, dict[str, Any]]:
+    """The rows of the faults, by name."""
     assert ended.code in (0, 1, 3), ended.errors
-    summary = json.loads((running.folder / "summary.json").read_text(encoding="utf-8"))
-    return {**ended.summary, "summary": summary, "rows": {row["name"]: row for row in ended.summary["faults"]}}
+    rows = {row["name"]: row for row in ended.summary["faults"]}
+    missed = {name: row for name, row in rows.items() if row["detected_after_ns"] is None}
+    assert not missed, lacking(ended.folder, missed=missed, findings=ended.summary["health"]["findings"])
+    return rows
 
 
 def test_monitors_find_every_fault_while_the_run_goes_on(told: dict[str, Any]) -> None:
@@ -164,6 +171,7 @@ def test_the_end_and_the_standstill_of_the_watch_are_noticed(struck: dict[str, A
     assert gone["back_after_ns"] is None or gone["back_after_ns"] > gone["detected_after_ns"]
     losses = [one for one in struck["health"]["losses"] if one["noticed_ns"] > still["begin_ns"]]
     assert {one["by"] for one in losses} == {"still", "exit"}
+    assert losses[0]["back_ns"] is not None, lacking(struck["folder"], losses=losses)
     assert losses[0]["back_ns"] > losses[0]["noticed_ns"]
 
 

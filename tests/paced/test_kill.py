@@ -24,7 +24,7 @@ def test_workers_die_at_any_instant(tiers: dict[str, TierReport]) -> None:
     assert found.came_back > 0
 
 
-@pytest.mark.parametrize("name", ["rt-supervisor", "rt-publishing"])
+@pytest.mark.parametrize("name", ["rt-sup-ecu", "rt-publishing"])
 def test_without_a_part_that_nothing_replaces_the_run_ends(tmp_path: Path, small: Path, name: str) -> None:
     running = Running(tmp_path / "run", "--tier", "user", "--rate", "0.1", system=small)
     running.wait_until_begun()
@@ -35,7 +35,7 @@ def test_without_a_part_that_nothing_replaces_the_run_ends(tmp_path: Path, small
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", ["rt-supervisor", "rt-publishing", "rt-decode"])
+@pytest.mark.parametrize("name", ["rt-sup-ecu", "rt-publishing", "rt-decode"])
 def test_a_part_that_stands_still_is_as_good_as_none(tmp_path: Path, small: Path, name: str) -> None:
     running = Running(tmp_path / "run", "--tier", "user", "--rate", "0.1", system=small)
     running.wait_until_begun()
@@ -55,12 +55,32 @@ def test_a_run_that_is_stopped_as_a_whole_goes_on(tmp_path: Path, small: Path) -
     ended = running.end()
     assert ended.code in (1, 3)
     assert ended.summary["feed"]["missing"] == 0 < ended.summary["feed"]["late"]
+    steps = [ended.errors.index(text) for text in ("starting the processes", "running", "writing the run folder")]
+    assert steps == sorted(steps)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_a_run_that_is_ended_leaves_nothing(tmp_path: Path, small: Path, number: int, code: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "told"),
+    [
+        (signal.SIGINT, 130, "interrupted"),
+        (signal.SIGTERM, 143, "terminated"),
+        (signal.SIGHUP, 129, "hung up"),
+        (signal.SIGKILL, -signal.SIGKILL, ""),
+    ],
+)
+def test_a_run_that_is_ended_leaves_nothing(tmp_path: Path, small: Path, number: int, code: int, told: str) -> None:
     running = Running(tmp_path / "run", "--tier", "user", "--rate", "0.1", system=small)
     running.wait_until_begun()
     os.kill(running.process.pid, number)
     ended = running.end()
     assert ended.code == code
+    assert ended.errors.endswith(f"rt-sched: {told}\n" if told else "")
+
+
+def test_who_hangs_up_ends_a_run_in_its_own_way(tmp_path: Path, small: Path) -> None:
+    running = Running(tmp_path / "run", "--tier", "user", "--rate", "0.1", system=small)
+    running.wait_until_begun()
+    os.killpg(running.process.pid, signal.SIGHUP)
+    ended = running.end()
+    assert ended.code == 129
+    assert "ended early" not in ended.errors and "Traceback" not in ended.errors

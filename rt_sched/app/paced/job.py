@@ -37,9 +37,23 @@ def run_paced(
         paced = PacedRun(prepared.order)
         progress.step("starting the processes")
         horizon_ns = prepared.order.horizon_ns
-        looks = nullcontext(lambda now_ns: progress.advance(now_ns, horizon_ns)) if live is None else live(paced)
+        looks = nullcontext(_advancing(progress, horizon_ns)) if live is None else live(paced)
         with looks as look:
             outcome = paced.run(look)
         progress.step("writing the run folder")
         written = write_up(request, prepared, outcome, folder, faults)
     return ReplayResult(run.target, written.summary, written.manifest, time.monotonic() - began, written.decisions)
+
+
+def _advancing(progress: Progress, horizon_ns: int) -> Looker:
+    """Tells that the run has begun, once it has, and then how far it is."""
+    told = False
+
+    def look(now_ns: int) -> None:
+        nonlocal told
+        if not told:
+            progress.step("running")
+            told = True
+        progress.advance(now_ns, horizon_ns)
+
+    return look

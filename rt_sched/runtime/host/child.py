@@ -29,7 +29,8 @@ class ChildFailed(DeploymentError):
 
 
 def fork(work: Callable[[], None]) -> int:
-    """Forks a child that does `work` and ends with exit code 0, or 1 where it raises; dies with the calling thread.
+    """Forks a child that does `work` and ends with exit code 0, or 1 where it raises; dies with the calling thread, and
+    not with the terminal.
 
     Returns its number; the caller reaps it. Exit handlers and buffers of this process are left alone.
     """
@@ -39,6 +40,7 @@ def fork(work: Callable[[], None]) -> int:
     code = 1
     try:
         libc.call("prctl", _PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         work()
         code = 0
     except BaseException:

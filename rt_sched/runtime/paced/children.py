@@ -38,6 +38,7 @@ class Children:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 name = self._names.pop(pid)
+                self._still.pop(pid, None)
                 if status and name not in may_fail:
                     raise DeploymentError(f"{name} ended early: {_how(status)}")
             elif is_stopped(pid):

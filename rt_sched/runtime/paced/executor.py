@@ -170,6 +170,7 @@ class PacedRun:
                 if allowed_cores() - self._cpusets.keys():  # elsewhere than the reservations, where that is possible
                     cores = sorted(set(cores) - self._cpusets.keys())
                 self._supervisors[device] = supervisor = Supervisor(
+                    device,
                     charges,
                     cores,
                     self._oversight(charges),

@@ -32,6 +32,8 @@ from rt_sched.units import NS_PER_MS, NS_PER_S
 #: How long a worker has, once the run is over, to end by itself.
 _GRACE_MS = 2000
 _LOOK_MS = 50
+#: Of its process, before that of the device.
+NAME = "rt-sup-"
 
 
 class Change(Enum):
@@ -80,6 +82,7 @@ class Supervisor:
 
     def __init__(
         self,
+        device: str,
         charges: Sequence[Charge],
         cores: Sequence[int],
         oversight: Oversight,
@@ -90,7 +93,7 @@ class Supervisor:
         duties: Sequence[Duty] = (),
         join: Callable[[], None] | None = None,
     ) -> None:
-        self._charges, self._cores, self._real_time = charges, cores, real_time
+        self._device, self._charges, self._cores, self._real_time = device, charges, cores, real_time
         self._oversight, self._roster, self._clock = oversight, roster, clock
         self._duties, self._join = duties, join
         self._serves: dict[int, Charge] = {}
@@ -99,7 +102,7 @@ class Supervisor:
     def run(self) -> None:
         """Until every worker has ended."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        name_process("rt-supervisor")
+        name_process(f"{NAME}{self._device}")
         if self._join is not None:
             self._join()
         if self._cores:
