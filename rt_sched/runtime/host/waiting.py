@@ -37,6 +37,10 @@ class WaitMeter:
         self._file = os.open(_STATISTICS, os.O_RDONLY | os.O_CLOEXEC)
         self._before = (0, 0, 0, 0)
 
+    def close(self) -> None:
+        """It is asked no more."""
+        os.close(self._file)
+
     def begin(self) -> None:
         """What is waited counts from now on."""
         self._before = self._now()
@@ -49,6 +53,13 @@ class WaitMeter:
         return Waited(max(0, wall_ns - executed_ns - ready_ns) if count else 0, count)
 
     def _now(self) -> tuple[int, int, int, int]:
-        ready_ns = int(os.pread(self._file, _LONGEST_LINE, 0).split()[1])
-        count = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
-        return time.monotonic_ns(), time.thread_time_ns(), ready_ns, count
+        """All of one moment: once more where others had the core in between."""
+        before_ns = -1
+        while (ready_ns := self._ready_ns()) != before_ns:
+            before_ns = ready_ns
+            count = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+            wall_ns, executed_ns = time.monotonic_ns(), time.thread_time_ns()
+        return wall_ns, executed_ns, ready_ns, count
+
+    def _ready_ns(self) -> int:
+        return int(os.pread(self._file, _LONGEST_LINE, 0).split()[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,10 +86,11 @@ class Worker:
 
     def serve(self) -> None:
         """Job after job until the run ends, or the task is another's."""
-        while (arrival := self._post.arrivals.wait()) is not None:
-            if self._post.journal.full or not self._post.tenure.holds:
-                return
-            self.do(arrival)
+        with nullcontext() if self._meter is None else closing(self._meter):
+            while (arrival := self._post.arrivals.wait()) is not None:
+                if self._post.journal.full or not self._post.tenure.holds:
+                    return
+                self.do(arrival)
 
     def do(self, arrival: Arrival) -> None:
         """One job."""
