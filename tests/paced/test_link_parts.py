@@ -48,6 +48,15 @@ def test_a_link_that_was_lost_is_free() -> None:
     assert server.send(10**15, 5).start_ns == -1
 
 
+def test_what_came_before_a_loss_waits_in_its_turn_though_the_loss_is_known() -> None:
+    outages = Outages()
+    server = LinkServer(0, outages)
+    server.send(0, 100)
+    outages.cut(50, 60)
+    assert server.send(40, 5) == Transfer(100, 105, 105) and not server.arrives(40, 105)
+    assert server.send(60, 5) == Transfer(60, 65, 65)
+
+
 def test_signs_stay_away_while_the_link_is_lost() -> None:
     signs, outages = Signs(1), Outages()
     beats = Beats(signs, 0, 10, 3, outages)

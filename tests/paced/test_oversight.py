@@ -125,7 +125,7 @@ class Struck:
         self.published[:] = -1
         self.locks = Locks(Setup((), (), (), (), resources=(ResourceRow("bus", Protocol.NONE),)), (), ())
         self.restarts = Restarts(["ecu"], 1)
-        self.cuts = shared_array(np.int64, 2)
+        self.cuts, self.cut_at = shared_array(np.int64, 2), shared_array(np.int64, 1)
         self.pids = [fork(lambda: time.sleep(60)) for _ in range(2)]
         self.roster.places["pid"][:] = self.pids
         self.injector: Injector | None = None
@@ -150,6 +150,7 @@ class Struck:
         self.clock.begin(time.monotonic_ns() + 20 * MS)
 
     def _cut(self, _link: str, begin_ns: int, until_ns: int | None) -> int:
+        self.cut_at[0] = self.clock.now_ns()
         self.cuts[:] = begin_ns, until_ns or 0
         return 1
 
@@ -219,6 +220,7 @@ def test_a_link_is_lost_from_the_instant_that_is_noted(struck: Struck, lasts_ns:
     struck.begin(Blow(Moment(30 * MS), Deed.CUT, lasts_ns=lasts_ns, link="ethernet"))
     landed = struck.landed()
     assert (landed.hit, landed.pid) == (1, 0) and landed.time_ns is not None
+    assert struck.cut_at[0] < landed.time_ns, "whoever carries knows of it before"
     assert struck.cuts.tolist() == [landed.time_ns, 0 if lasts_ns is None else landed.time_ns + lasts_ns]
 
 

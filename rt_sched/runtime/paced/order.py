@@ -49,8 +49,8 @@ class PacedOrder:
 
     `make_stage`: a started stage for a task, by its index; called in the worker. `struck_stage`: what serves the run in
     its place, once it has warmed up. `decode`: carried out by the process that decodes: given the playback it fills the
-    line. `output_ports`: of each task, by its stage. `alive_ns`: by task,
-    the longest time between two ends of its jobs in health. `blows`: that strike the run while it goes on.
+    line. `output_ports`: of each task, by its stage. `alive_ns`: by task, the longest time between two ends of its jobs
+    in health. `blows`: that strike the run while it goes on.
     `failover`: what follows on lost devices; None: nobody watches them, and the run ends with one. `strikes`: at
     devices, given the run itself once it knows its processes. `restarts`: how many times devices are started anew at
     most. `health`: the watch over sensors, None for none. `beside`: the processes that stand above the tasks.

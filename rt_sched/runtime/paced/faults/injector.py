@@ -32,6 +32,8 @@ from rt_sched.runtime.paced.shared import shared_array
 INJECTOR_PRIORITY = 88
 #: How often it is looked whether that has happened which sets a fault off.
 _LOOK_NS = 500_000
+#: How long before the loss of a link its process knows of it, so that it takes nothing that is published behind it.
+_AHEAD_NS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,8 @@ class Deed(Enum):
 @dataclass(frozen=True, slots=True)
 class Blow:
     """`task`: whose worker it strikes; `process`: of the run itself, by its name; `device`, `link`: that is lost;
-    `resource`: that is held. `lasts_ns`: how long a
-    worker stands still or the resource is held, or until the task is served again (None: as soon as it can be), or
-    until the device is started anew or the link is back (None: never).
+    `resource`: that is held. `lasts_ns`: how long a worker stands still or the resource is held, or until the task is
+    served again (None: as soon as it can be), or until the device is started anew or the link is back (None: never).
     """
 
     moment: Moment
@@ -83,7 +84,7 @@ class Blow:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """What became of a blow. `time_ns`: just before it was carried out, None where it never was. `hit`: how many
+    """What became of a blow. `time_ns`: just before it took effect, None where it never did. `hit`: how many
     processes or groups it reached. `pid`: of the worker, 0 where no worker was struck. Of a resource: when it was got.
     """
 
@@ -188,6 +189,7 @@ class Injector:
             if blow.lasts_ns is not None:
                 self._restart(blow.device, now_ns + blow.lasts_ns)
         elif blow.link is not None:
+            now_ns += self._clock.run_span_ns(_AHEAD_NS)
             until_ns = None if blow.lasts_ns is None else now_ns + blow.lasts_ns
             record["hit"] = self._cut(blow.link, now_ns, until_ns)
         elif blow.process is not None:

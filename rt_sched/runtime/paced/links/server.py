@@ -57,14 +57,15 @@ class LinkServer:
 
     def __init__(self, latency_ns: int, outages: Outages) -> None:
         self._latency_ns, self._outages = latency_ns, outages
-        self._free_ns = self._seen = 0
+        self._free_ns, self._last_ns = 0, -1
 
     def send(self, queued_ns: int, transfer_ns: int) -> Transfer:
         """Puts a message behind all that came before."""
+        if self._outages.begins_within(self._last_ns, queued_ns):
+            self._free_ns = 0
+        self._last_ns = queued_ns
         if self._outages.covers(queued_ns):
             return Transfer(NONE, NONE, NONE)
-        if self._outages.count != self._seen:
-            self._free_ns, self._seen = 0, self._outages.count
         start_ns = max(self._free_ns, queued_ns)
         self._free_ns = start_ns + transfer_ns
         return Transfer(start_ns, self._free_ns, self._free_ns + self._latency_ns)
