@@ -212,7 +212,7 @@ def _injected(drive: Drive, kind: Kind, target: str, usual: set[str]) -> dict[st
         **row,
         "verdict": outcome.verdict.value,
         "monitor": None if finding is None else finding.monitor,
-        "after_ns": None if finding is None else finding.time_ns - outcome.strike.begin_ns,
+        "after_ns": outcome.detected_after_ns,
         "worst_case_ns": outcome.declared_ns,
         "also_without_fault": finding is not None and finding.monitor in usual,
     }

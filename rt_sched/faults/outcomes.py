@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -11,14 +11,16 @@ from rt_sched.faults.watching import Finding
 from rt_sched.messages import ArbiterDecision, ArbiterState, Command
 
 Decisions = Sequence[tuple[int, ArbiterDecision]]
+#: Names of faults -> what the arbiter decides in the same run without them.
+Without = Callable[[Sequence[str]], Decisions]
 
 
 class Verdict(str, Enum):
     """DETECTED: a monitor found it, in time. LATE: in more than its declared worst case.
 
-    TOLERATED: nobody noticed, and every command is as it would have been; also where no message was there to strike.
-    SILENT: nobody noticed, and commands differ.
-    UNKNOWN: nobody noticed, and the stages did not run, so that nothing is known of commands.
+    TOLERATED: nobody noticed, and every command is as without it; also where no message was there to strike.
+    SILENT: nobody noticed, and commands are others than without it.
+    UNKNOWN: nobody noticed, and nothing is known of commands without it.
     """
 
     DETECTED = "detected"
@@ -54,19 +56,52 @@ class Outcome:
     reaction: Reaction | None
     verdict: Verdict
 
+    @property
+    def detected_after_ns(self) -> int | None:
+        """From what the finding shows until then; None where nobody noticed."""
+        return None if self.finding is None else _after_ns(self.finding, self.strike)
+
 
 def outcomes(
     strikes: Sequence[Strike],
     findings: Sequence[Finding],
     decisions: Decisions | None,
-    unfaulted: Decisions | None,
+    without: Without | None,
     unfelt: Collection[str] = (),
 ) -> list[Outcome]:
-    """One per fault. `decisions`: of the arbiter; None: the stages did not run. `unfaulted`: without any fault.
+    """One per fault. `decisions`: of the arbiter; None: the stages did not run.
 
-    `unfelt`: names of faults for which no message was there.
+    `without`: asked for faults that nobody noticed; None: there is no run to compare with. `unfelt`: names of faults
+    for which no message was there.
     """
-    return [_outcome(strike, strikes, findings, decisions, unfaulted, unfelt) for strike in strikes]
+    found = [_outcome(strike, strikes, findings, decisions, unfelt) for strike in strikes]
+    unnoticed = [one.strike.fault.name for one in found if one.verdict is Verdict.UNKNOWN]
+    if decisions is None or without is None or not unnoticed:
+        return found
+    blamed = _blamed(unnoticed, decisions, without)
+    return [
+        one
+        if one.verdict is not Verdict.UNKNOWN
+        else replace(one, verdict=Verdict.SILENT if one.strike.fault.name in blamed else Verdict.TOLERATED)
+        for one in found
+    ]
+
+
+def _blamed(unnoticed: Sequence[str], decisions: Decisions, without: Without) -> set[str]:
+    """Those of the faults that commands would be others without.
+
+    One after another is left out of the run, and stays out where every command stays as it is: so all that are not
+    blamed change nothing together, either.
+    """
+    commands = _commands(decisions)
+    if _commands(without(unnoticed)) == commands:
+        return set()
+    out: list[str] = []
+    for name in unnoticed:
+        fewer = [*out, name]
+        if len(fewer) < len(unnoticed) and _commands(without(fewer)) == commands:
+            out = fewer
+    return set(unnoticed).difference(out)
 
 
 def _outcome(
@@ -74,11 +109,10 @@ def _outcome(
     strikes: Sequence[Strike],
     findings: Sequence[Finding],
     decisions: Decisions | None,
-    unfaulted: Decisions | None,
     unfelt: Collection[str],
 ) -> Outcome:
     finding = min(
-        (one for one in findings if _counts_for(one, strike, strikes)),
+        (one for one in findings if counts_for(one, strike, strikes)),
         key=lambda one: (one.time_ns, one.monitor),
         default=None,
     )
@@ -86,34 +120,36 @@ def _outcome(
     reaction = None if decisions is None else _reaction(strike, strikes, decisions)
     if finding is not None:
         verdict = Verdict.LATE if _is_late(finding, strike) else Verdict.DETECTED
-    elif strike.fault.name in unfelt:
-        verdict = Verdict.TOLERATED
-    elif decisions is None or unfaulted is None:
-        verdict = Verdict.UNKNOWN
     else:
-        verdict = Verdict.TOLERATED if _commands(decisions) == _commands(unfaulted) else Verdict.SILENT
+        verdict = Verdict.TOLERATED if strike.fault.name in unfelt else Verdict.UNKNOWN
     return Outcome(strike, finding, declared_ns, reaction, verdict)
 
 
 def _is_late(finding: Finding, strike: Strike) -> bool:
     """Whether it came later than its monitor promises, where it promises anything of this fault."""
-    return strike.fault.strikes_all and finding.time_ns - strike.begin_ns > finding.worst_case_ns
+    return strike.fault.strikes_all and _after_ns(finding, strike) > finding.worst_case_ns
 
 
-def _counts_for(finding: Finding, strike: Strike, strikes: Sequence[Strike]) -> bool:
+def _after_ns(finding: Finding, strike: Strike) -> int:
+    return finding.time_ns - strike.since_ns(finding.time_ns, finding.job)
+
+
+def counts_for(finding: Finding, strike: Strike, strikes: Sequence[Strike]) -> bool:
     """Whether a finding tells of this fault, and not of another one of its target, which is what that monitor finds.
 
-    That of a monitor which is listed for none of them tells of something else once its worst case is over.
+    Of several that it finds it tells of those for which it is in time, where there are any. That of a monitor which is
+    listed for none of them tells of something else once its worst case is over.
     """
-    if not tells_of(finding, strike):
+    if not _tells_of(finding, strike):
         return False
     if finding.monitor not in strike.fault.kind.found_by and _is_late(finding, strike):
         return False
-    expected = [one for one in strikes if finding.monitor in one.fault.kind.found_by and tells_of(finding, one)]
-    return not expected or strike in expected
+    expected = [one for one in strikes if finding.monitor in one.fault.kind.found_by and _tells_of(finding, one)]
+    in_time = [one for one in expected if not _is_late(finding, one)]
+    return not expected or strike in (in_time or expected)
 
 
-def tells_of(finding: Finding, strike: Strike) -> bool:
+def _tells_of(finding: Finding, strike: Strike) -> bool:
     """Whether a finding can come from a fault: it is about its target, and not later than it could still show.
 
     What a fault delays shows after its end, by as long as the monitor may take.

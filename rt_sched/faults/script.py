@@ -96,12 +96,24 @@ class FaultScript:
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """A fault with its instants on the run's time line: [begin, end), None for the end of the run."""
+    """A fault with its instants on the run's time line: [begin, end), None for the end of the run.
+
+    `jobs`: of an overrun, the number of every job that it strikes, and from when on it does.
+    """
 
     fault: Injection
     begin_ns: int
     end_ns: int | None
+    jobs: tuple[tuple[int, int], ...] = ()
 
     def holds(self, time_ns: int) -> bool:
         """Whether it strikes what happens at `time_ns`."""
         return self.begin_ns <= time_ns and (self.end_ns is None or time_ns < self.end_ns)
+
+    def since_ns(self, time_ns: int, job: int | None) -> int:
+        """From when on the time counts until something shows at `time_ns`, in this job where one is known.
+
+        That is the begin or, of jobs that overrun, when the last of them was struck that can show then.
+        """
+        begun = (at_ns for number, at_ns in self.jobs if (at_ns <= time_ns if job is None else number <= job))
+        return max(begun, default=self.begin_ns)

@@ -58,11 +58,12 @@ def task_findings(system: System, trace: Trace, tasks: Collection[str]) -> Itera
                 yield Finding(time_ns, "alive", task.name, timeout_ns, "no job of it ends")
         worst_ns = timeout_ns or task.separation_ns + task.deadline_ns
         for row in np.flatnonzero(mine & jobs.missed):
-            reason = f"its job {int(jobs.number[row])} is late"
-            yield Finding(int(jobs.deadline_ns[row]), "deadline", task.name, worst_ns, reason)
+            job = int(jobs.number[row])
+            yield Finding(int(jobs.deadline_ns[row]), "deadline", task.name, worst_ns, f"its job {job} is late", job)
         for row in np.flatnonzero((events.kind == EventKind.OVERRUN) & (events.task == index)):
-            reason = f"its job {int(jobs.number[events.job[row]])} has used up its budget"
-            yield Finding(int(events.time_ns[row]), "budget", task.name, worst_ns, reason)
+            job = int(jobs.number[events.job[row]])
+            reason = f"its job {job} has used up its budget"
+            yield Finding(int(events.time_ns[row]), "budget", task.name, worst_ns, reason, job)
 
 
 def alive_timeout_ns(system: System, task: Task) -> int | None:

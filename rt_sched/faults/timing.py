@@ -41,10 +41,16 @@ def strikes_of(script: FaultScript, file: str, end_ns: int, sample_ns: InstantOf
             reason = f"it begins at {format_ns(begin_ns)}; the run ends at {format_ns(end_ns)}"
             problems.append(fault.problem(file, reason))
         else:
-            strikes.append(Strike(fault, begin_ns, _end(fault, begin_ns)))
+            strikes.append(Strike(fault, begin_ns, _end(fault, begin_ns), _jobs(fault, job_ns)))
     if problems:
         raise ConfigError(problems)
     return sorted(strikes, key=lambda strike: strike.begin_ns)
+
+
+def _jobs(fault: Injection, job_ns: InstantOf) -> tuple[tuple[int, int], ...]:
+    """Of the jobs that overrun those that come, with their arrivals."""
+    numbers = fault.jobs if fault.kind_name == "overrun" else ()
+    return tuple((number, at_ns) for number in numbers if (at_ns := job_ns(fault.target, number)) is not None)
 
 
 def _end(fault: Injection, begin_ns: int) -> int | None:

@@ -32,13 +32,17 @@ AGE_TOLERANCE_NS = 2 * NS_PER_MS
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A monitor begins to find something wrong with `what`, such as "front_wide"; `worst_case_ns`: as it declares."""
+    """A monitor begins to find something wrong with `what`, such as "front_wide"; `worst_case_ns`: as it declares.
+
+    `job`: the number of the job that shows it, of a task; None where no single one does.
+    """
 
     time_ns: int
     monitor: str
     what: str
     worst_case_ns: int
     reason: str
+    job: int | None = None
 
 
 class Deliveries(Protocol):

@@ -15,7 +15,7 @@ VERDICTS = (
     ("tolerated", "unnoticed, and every command as without it", "fill"),
     ("unknown", "not noticed, and nothing tells whether commands changed", "caution"),
     ("late", "noticed later than declared", "bad"),
-    ("silent", "unnoticed while commands changed", "bad"),
+    ("silent", "unnoticed, and it changed commands", "bad"),
 )
 _SAYS = {
     "ok": ("good", "✓", "Every fault was detected in time, or changed no command"),

@@ -93,6 +93,14 @@ def test_a_lost_camera_is_silent_and_an_arbiter_that_began_anew_is_told(tmp_path
     assert reaction["after_ns"] < 300 * NS_PER_MS  # by ages it would be 500 ms
 
 
+def test_sensors_of_which_all_that_would_come_is_dropped_are_silent(tmp_path: Path) -> None:
+    dropped = [f"{{kind: message.drop, target: {sensor}, at: 3s}}" for sensor in ("front_wide", "lidar_top")]
+    document = told(tmp_path, ASKS, *dropped)
+    silent = [one["sensor"] for one in document["health"]["findings"] if one["monitor"] == "silence"]
+    assert silent == ["front_wide", "lidar_top"]
+    assert all(row["detected_by"] == "silence" for row in document["faults"])
+
+
 def test_an_age_limit_that_reports_cannot_keep_is_refused_as_in_paced_runs(tmp_path: Path) -> None:
     system = system_with(tmp_path, ASKS.replace("200", "20"))
     with pytest.raises(DeploymentError, match=r"health_age_limit_ms: 20 is too short; sensors are reported on every"):

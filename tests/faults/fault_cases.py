@@ -136,7 +136,7 @@ def table() -> str:
     for number, case in enumerate(CASES):
         outcome = outcome_of(number)
         assert outcome.finding is not None, case
-        after = format_ms(outcome.finding.time_ns - outcome.strike.begin_ns)
+        after = format_ms(outcome.detected_after_ns)
         declared = format_ms(outcome.declared_ns)
         lines.append(
             f"| {case.kind} | {case.target} | {case.says or '–'} | {outcome.finding.monitor} | {after} | {declared} |"

@@ -11,12 +11,12 @@ from rt_sched.messages import ArbiterDecision, ArbiterState, Command
 NOMINAL, BACKUP = ArbiterState.NOMINAL, ArbiterState.BACKUP
 
 
-def strike(kind="camera.black", begin=100, end=None, **values):
-    return Strike(Injection("f", kind, "eye", Trigger(begin), **values), begin, end)
+def strike(kind="camera.black", begin=100, end=None, name="f", struck=(), **values):
+    return Strike(Injection(name, kind, "eye", Trigger(begin), **values), begin, end, struck)
 
 
-def found(time, what="eye", monitor="black", worst=50):
-    return Finding(time, monitor, what, worst, "")
+def found(time, what="eye", monitor="black", worst=50, job=None):
+    return Finding(time, monitor, what, worst, "", job)
 
 
 def decisions(*rows):
@@ -30,8 +30,9 @@ def decisions(*rows):
 USUAL = decisions(*((time, NOMINAL, 0.0) for time in range(0, 400, 50)))
 
 
-def verdict(findings, had=None, without=None, one=None):
-    (outcome,) = outcomes([one or strike()], findings, had, without)
+def verdict(findings, had=None, usual=None, one=None):
+    """`usual`: the decisions without the fault."""
+    (outcome,) = outcomes([one or strike()], findings, had, None if usual is None else lambda _: usual)
     return outcome.verdict
 
 
@@ -61,7 +62,7 @@ def test_a_finding_tells_of_the_fault_that_its_monitor_is_for():
 
 def test_what_finds_no_message_to_strike_is_tolerated_unless_somebody_notices():
     other = [*USUAL[:-1], *decisions((350, NOMINAL, -1.0))]
-    for had, without in ((None, None), (other, USUAL)):
+    for had, without in ((None, None), (other, lambda _: USUAL)):
         (outcome,) = outcomes([strike()], [], had, without, unfelt=("f",))
         assert outcome.verdict is Verdict.TOLERATED
     (outcome,) = outcomes([strike()], [found(120)], None, None, unfelt=("f",))
@@ -91,6 +92,54 @@ def test_unnoticed_is_tolerated_only_when_no_command_changes():
     assert verdict([], other, USUAL) is Verdict.SILENT
     assert verdict([], None, None) is Verdict.UNKNOWN
     assert verdict([found(120)], other, USUAL) is Verdict.DETECTED
+
+
+@pytest.mark.parametrize(
+    ("changing", "silent"),
+    [
+        ([], ""),  # what changes commands is noticed, and the others are not to blame for it
+        ([{"b"}], "b"),
+        ([{"a"}, {"c"}], "ac"),
+        ([{"a", "b"}], "b"),  # either is enough: not both of them may be tolerated
+        ([{"a", "b"}, {"c"}], "bc"),
+    ],
+)
+def test_only_what_commands_would_be_others_without_is_blamed(changing, silent):
+    """`changing`: of each of these sets one fault is enough to change commands, in a way of its own."""
+    asked = []
+
+    def without(names):
+        asked.append(list(names))
+        force = sum(2.0**number for number, some in enumerate(changing) if some - set(names))
+        return [*USUAL[:-1], *decisions((350, NOMINAL, -1.0 - force))]
+
+    strikes = [strike(name=name) for name in "abc"] + [strike("camera.loss", name="seen")]
+    told = outcomes(strikes, [found(110, monitor="silence")], without([]), without)
+    wanted = [Verdict.SILENT if name in silent else Verdict.TOLERATED for name in "abc"]
+    assert [one.verdict for one in told] == [*wanted, Verdict.DETECTED]
+    assert len(asked) <= 5 and all("seen" not in names for names in asked)
+
+
+def test_the_time_of_jobs_that_overrun_counts_from_the_one_that_shows_it():
+    overrun = strike("overrun", begin=100, jobs=(1, 5), struck=((1, 100), (5, 300)))
+    for finding, after, wanted in (
+        (found(330, monitor="deadline", job=5), 30, Verdict.DETECTED),
+        (found(340, monitor="deadline", job=6), 40, Verdict.DETECTED),  # which the one before it delays
+        (found(310, monitor="deadline", job=4), 210, Verdict.LATE),
+        (found(340, monitor="budget"), 40, Verdict.DETECTED),
+        (found(351, monitor="budget"), 51, Verdict.LATE),
+        (found(299, monitor="budget"), 199, Verdict.LATE),
+    ):
+        (outcome,) = outcomes([overrun], [finding], None, None)
+        assert (outcome.detected_after_ns, outcome.verdict) == (after, wanted), finding
+
+
+def test_a_finding_in_time_for_one_fault_is_not_too_late_for_another():
+    first, second = strike("process.stall", name="a", stall_ns=5), strike("process.kill", begin=300, name="b")
+    (one, two) = outcomes([first, second], [found(340, monitor="exit")], None, None)
+    assert (one.verdict, two.verdict) == (Verdict.UNKNOWN, Verdict.DETECTED)
+    (one, two) = outcomes([first, second], [found(360, monitor="exit")], None, None)
+    assert (one.verdict, two.verdict) == (Verdict.LATE, Verdict.LATE)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +178,7 @@ def test_the_reaction_is_the_first_other_state_and_lasts_until_the_last():
 
 def test_a_reaction_belongs_to_the_fault_before_it():
     had = decisions((50, NOMINAL, 0), (150, NOMINAL, 0), (250, BACKUP, 0))
-    first, second = outcomes([strike(begin=100), strike(begin=200)], [], had, had)
+    first, second = outcomes([strike(begin=100), strike(begin=200)], [], had, None)
     assert first.reaction is None
     assert second.reaction is not None
 

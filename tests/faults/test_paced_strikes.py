@@ -210,8 +210,34 @@ def test_the_watch_over_sensors_is_struck_by_its_name(drive: Drive) -> None:
 
 
 def test_in_lockstep_there_is_no_watch_to_strike(drive: Drive) -> None:
-    with pytest.raises(ConfigError, match="rt-health is a process of paced runs; add --paced"):
-        Struck(drive, FaultScript((fault("process.kill", WATCH),), 1), "script")
+    with pytest.raises(ConfigError) as error:
+        Struck(drive, FaultScript((fault("process.kill", WATCH, place=(3, 5)),), 1), "script")
+    (problem,) = error.value.problems
+    assert str(problem) == "script:3:5  faults.f: rt-health is a process of paced runs; add --paced"
+
+
+@pytest.mark.parametrize(("stall_ns", "end_ns"), [(400 * MS, 1600 * MS), (200 * MS, None)])
+def test_a_later_loss_of_the_watch_is_not_of_a_standstill_that_was_over(
+    drive: Drive, stall_ns: int, end_ns: int | None
+) -> None:
+    struck = struck_by(drive, fault("process.stall", WATCH, stall_ns=stall_ns))
+    health = SimpleNamespace(losses=(WatchLoss(1300 * MS, True, 1600 * MS),))
+    outcome = as_planned(struck, health=health, landed=(Landed(1000 * MS, 1, 8),))
+    struck.seen = trace_of(drive, struck), outcome, ()  # type: ignore[assignment]
+    (strike,) = struck.strikes()
+    assert strike.end_ns == end_ns
+
+
+def test_an_overrun_strikes_each_of_its_jobs_when_it_begins(drive: Drive) -> None:
+    trigger = Trigger(0, Event.JOB, "backup", 2)
+    struck = struck_by(drive, fault("overrun", "backup", trigger, jobs=(2, 5, 999), demand_ns=20 * MS))
+    trace = trace_of(drive, struck)
+    struck.seen = trace, as_planned(struck), ()  # type: ignore[assignment]
+    jobs = trace.jobs
+    mine = (jobs.task == drive.task_names.index("backup")) & np.isin(jobs.number, (2, 5))
+    (strike,) = struck.strikes()
+    assert strike.jobs == tuple(zip((2, 5), sorted(jobs.start_ns[mine].tolist()), strict=True))
+    assert (strike.begin_ns, strike.end_ns) == (strike.jobs[0][1], None)
 
 
 def test_a_worker_that_was_ended_as_it_stood_still_is_back_when_another_serves(drive: Drive) -> None:

@@ -10,7 +10,7 @@ from fault_cases import ROOT
 from typer.testing import CliRunner
 
 from rt_sched.app.faults.campaign import run_campaign
-from rt_sched.app.faults.job import FaultsRequest, run_faults
+from rt_sched.app.faults.job import FaultsRequest, opened, run_faults
 from rt_sched.cli.shared import app
 from rt_sched.errors import ConfigError
 
@@ -91,6 +91,43 @@ def test_what_changes_nothing_is_tolerated_and_what_does_is_silent(run):
     silent = run("{kind: lidar.sector, target: lidar_top, at: 550ms, for: 100ms, from: -90deg, to: 90deg}")
     assert [row["verdict"] for row in silent["faults"]] == ["silent"]
     assert silent["status"] == "silent"
+
+
+def test_what_another_fault_does_to_commands_is_not_blamed_on_one_that_does_nothing(run):
+    flipped = "{kind: payload.corrupt, target: imu, at: 700ms, for: 6ms, how: flip}"
+    noticed = run(flipped, "{kind: lidar.loss, target: lidar_top, at: 400ms}", seed=4)
+    assert [row["verdict"] for row in noticed["faults"]] == ["detected", "tolerated"]
+    assert noticed["faults"][0]["reaction"] is not None
+    sector = "{kind: lidar.sector, target: lidar_top, at: 550ms, for: 100ms, from: -90deg, to: 90deg}"
+    unnoticed = run(flipped, sector, seed=4)
+    assert [(row["kind"], row["verdict"]) for row in unnoticed["faults"]] == [
+        ("lidar.sector", "silent"),
+        ("payload.corrupt", "tolerated"),
+    ]
+
+
+def test_a_run_whose_last_message_is_dropped_ends_when_it_would_have(folder):
+    quick = folder / "quick.yaml"
+    quick.write_text(SYSTEM.replace("100Hz", "1kHz").replace("deadline: 5ms", "deadline: 1ms"), encoding="utf-8")
+    script = folder / "last.yaml"
+    request = FaultsRequest(str(quick), script, LOG, threads=1, output=folder / "last")
+    with opened(request) as drive:
+        samples = drive.timeline.samples
+        last_ns, sensor = drive.timeline.last_arrival_ns, drive.system.sensors[samples.sensor[-1]].name
+        assert last_ns - samples.arrival_ns[-2] > 2_000_000  # more than a cycle of the arbiter
+    last = f"{{kind: message.drop, target: {sensor}, at: {last_ns}ns}}"
+    script.write_text(f"rt_sched_faults: 1\nfaults:\n  f: {last}\n", encoding="utf-8")
+    document = run_faults(request, Quiet())
+    assert sensor == "imu"
+    assert [row["verdict"] for row in document["faults"]] == ["tolerated"]
+
+
+def test_documents_name_the_recording_as_it_was_given(folder):
+    script = folder / "named.yaml"
+    script.write_text("rt_sched_faults: 1\nfaults:\n  f: {kind: imu.loss, target: imu, at: 400ms}\n", encoding="utf-8")
+    request = FaultsRequest(str(folder / "system.yaml"), script, "hazard_short", stages=False, threads=1)
+    assert run_faults(request, Quiet())["recording"] == "hazard_short"
+    assert run_campaign(request, 1, 0, ("imu.loss",), Quiet())["recording"] == "hazard_short"
 
 
 def test_a_process_that_is_killed_begins_without_a_past(run):

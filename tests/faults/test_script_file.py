@@ -197,6 +197,13 @@ def test_events_become_instants(read):
     assert [strikes[1].holds(time_ns) for time_ns in (5_999_999, 6_000_000, 8_999_999, 9_000_000)] == [0, 1, 1, 0]
 
 
+def test_each_of_the_jobs_that_overrun_has_its_instant(read):
+    script = read(["f: {kind: overrun, target: see, jobs: [7, 3, 9], demand: 50ms}"])
+    (strike,) = strikes_of(script, "f", 10**9, lambda *_: None, lambda _, n: 10**6 * n if n < 9 else None)
+    assert strike.jobs == ((3, 3_000_000), (7, 7_000_000))
+    assert strike.begin_ns == 3_000_000
+
+
 def test_what_never_begins_is_told_fault_by_fault(read):
     script = read(
         [

@@ -25,8 +25,10 @@ def all_findings(struck: Struck, sensors: Collection[str] | None = None, look: L
     silent = sensor_outages(drive.system, losses(struck.strikes))
     reaching = Reaching(struck.faulted, {topics[name]: spans for name, spans in silent.items() if name in topics})
     yield from sensor_findings(drive.system, reaching, topics, topics if sensors is None else sensors, look)
-    horizon_ns, over_ns = (end_ns + struck.shift_ns for end_ns in (drive.horizon_ns, drive.timeline.last_arrival_ns))
-    for finding in loss_findings(drive.system, struck.timeline.samples, struck.losses, topics, horizon_ns, over_ns):
+    over_ns = drive.timeline.last_arrival_ns + struck.shift_ns
+    for finding in loss_findings(
+        drive.system, struck.timeline.samples, struck.losses, topics, struck.horizon_ns, over_ns
+    ):
         yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
     targets = {strike.fault.target for strike in struck.strikes} & set(drive.task_names)
     unwatched = _unwatched_device(struck)

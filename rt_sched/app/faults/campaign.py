@@ -53,7 +53,7 @@ def run_campaign(
             progress.step(f"run {number + 1} of {runs}: {script.faults[0].kind_name} of {script.faults[0].target}")
             document = run_script(one, drive, script, progress, unfaulted)
             rows += [{**row, "drawn": _drawn(script.faults[0])} for row in document["faults"]]
-        document = campaign_document(drive, seed, rows)
+        document = campaign_document(drive, request.log, seed, rows)
     if report is not None:
         write_campaign(document, report)
     return document

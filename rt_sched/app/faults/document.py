@@ -15,7 +15,7 @@ from rt_sched.faults.declared import (
     watch_reaction_ns,
 )
 from rt_sched.faults.kinds import KINDS, Kind, Strikes
-from rt_sched.faults.outcomes import Outcome, Verdict, tells_of
+from rt_sched.faults.outcomes import Outcome, Verdict, counts_for
 from rt_sched.faults.script import FaultScript
 from rt_sched.faults.spread import by_kind
 from rt_sched.faults.watching import Finding
@@ -41,21 +41,23 @@ STATUS_CODES = {"ok": 0, "silent": 1, "unknown": 3}
 
 def run_document(
     drive: Drive,
+    log: str,
     script: FaultScript,
     file: str,
     found: Sequence[Outcome],
     findings: Sequence[Finding],
     replayed: ReplayResult | None,
 ) -> dict[str, Any]:
-    """`replayed`: None where the stages did not run."""
+    """`log`, `file`: of the recording and the script, as given. `replayed`: None where the stages did not run."""
     rows = [_row(one) for one in found]
-    other = [one for one in findings if not any(tells_of(one, outcome.strike) for outcome in found)]
+    strikes = [one.strike for one in found]
+    other = [one for one in findings if not any(counts_for(one, strike, strikes) for strike in strikes)]
     return {
         "schema": RUN_SCHEMA,
         "status": status_of([row["verdict"] for row in rows]),
         "system": drive.system.name,
         "system_sha256": drive.system_sha256,
-        "recording": drive.recording.path,
+        "recording": log,
         "script": file,
         "seed": script.seed,
         "clock": "lockstep",
@@ -84,7 +86,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "end_ns": strike.end_ns,
         "verdict": outcome.verdict.value,
         "detected_by": None if finding is None else finding.monitor,
-        "detected_after_ns": None if finding is None else finding.time_ns - begin_ns,
+        "detected_after_ns": outcome.detected_after_ns,
         "worst_case_ns": outcome.declared_ns,
         "reason": None if finding is None else finding.reason,
         "reaction": None
@@ -98,14 +100,16 @@ def _row(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def campaign_document(drive: Drive, seed: int, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """`rows`: of all runs, one fault each. Counted by kind, in the order in which kinds are listed."""
+def campaign_document(drive: Drive, log: str, seed: int, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """`log`: of the recording, as given. `rows`: of all runs, one fault each. Counted by kind, in the order in which
+    kinds are listed.
+    """
     return {
         "schema": CAMPAIGN_SCHEMA,
         "status": status_of([row["verdict"] for row in rows]),
         "system": drive.system.name,
         "system_sha256": drive.system_sha256,
-        "recording": drive.recording.path,
+        "recording": log,
         "seed": seed,
         "clock": "lockstep",
         "kinds": by_kind(rows),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.replay.job import Progress, ReplayRequest, ReplayResult, run_replay
-from rt_sched.faults.outcomes import Decisions, Verdict, outcomes
+from rt_sched.faults.outcomes import Decisions, outcomes
 from rt_sched.faults.reaching import unfelt_strikes
 from rt_sched.faults.script import FaultScript
 from rt_sched.faults.script_file import load_script
@@ -83,15 +83,22 @@ def run_script(
     file = str(request.script)
     struck = Struck(drive, script, file)
     findings = sorted(all_findings(struck), key=lambda one: (one.time_ns, one.monitor))
-    replayed = _replayed(request, struck, progress) if request.stages else None
-    decisions = None if replayed is None else [(at_ns - struck.shift_ns, one) for at_ns, one in replayed.decisions]
+    replayed = _replayed(request, struck, request.output, progress) if request.stages else None
+    decisions = None if replayed is None else _decisions(replayed, struck)
+
+    def without(names: Sequence[str]) -> Decisions:
+        if len(names) == len(struck.strikes):
+            return unfaulted.decisions
+        progress.step(f"replaying without {', '.join(names)}")
+        fewer = struck.without(names)
+        with TemporaryDirectory(prefix="rt-sched-") as folder:
+            return _decisions(_replayed(request, fewer, Path(folder) / "run", progress), fewer)
+
     unfelt = unfelt_strikes(drive.system, struck.strikes, drive.timeline.samples)
-    found = outcomes(struck.strikes, findings, decisions, None, unfelt)
-    if decisions is not None and any(one.verdict is Verdict.UNKNOWN for one in found):
-        found = outcomes(struck.strikes, findings, decisions, unfaulted.decisions, unfelt)
+    found = outcomes(struck.strikes, findings, decisions, without, unfelt)
     side = None if replayed is None else replayed.summary["actuator"]
     risks_ns = [] if side is None else [one["since_ns"] - struck.shift_ns for one in side["minimal_risk"]]
-    return run_document(drive, script, file, with_actuators(found, risks_ns), findings, replayed)
+    return run_document(drive, request.log, script, file, with_actuators(found, risks_ns), findings, replayed)
 
 
 def _replay_request(request: FaultsRequest, faults: tuple[str, ...], output: Path | None) -> ReplayRequest:
@@ -109,9 +116,14 @@ def _replay_request(request: FaultsRequest, faults: tuple[str, ...], output: Pat
     )
 
 
-def _replayed(request: FaultsRequest, struck: Struck, progress: Progress) -> ReplayResult:
+def _replayed(request: FaultsRequest, struck: Struck, output: Path | None, progress: Progress) -> ReplayResult:
     faults = tuple(map(_as_argument, struck.losses))
-    return run_replay(_replay_request(request, faults, request.output), progress, struck)
+    return run_replay(_replay_request(request, faults, output), progress, struck)
+
+
+def _decisions(replayed: ReplayResult, struck: Struck) -> Decisions:
+    """Of the arbiter, in the time of the drive without faults."""
+    return [(at_ns - struck.shift_ns, one) for at_ns, one in replayed.decisions]
 
 
 def _as_argument(fault: Fault) -> str:

@@ -154,8 +154,9 @@ def _of_budgets(system: System, trace: Trace, targets: set[str]) -> Iterator[Fin
         task = system.tasks[int(jobs.task[row])]
         if task.name in targets and jobs.finish_ns[row] >= 0:
             worst_ns = alive_timeout_ns(system, task) or task.separation_ns + task.deadline_ns
-            reason = f"its job {int(jobs.number[row])} has used up its budget"
-            yield Finding(int(jobs.finish_ns[row]), "budget", task.name, worst_ns, reason)
+            job = int(jobs.number[row])
+            reason = f"its job {job} has used up its budget"
+            yield Finding(int(jobs.finish_ns[row]), "budget", task.name, worst_ns, reason, job)
 
 
 def _of_actuators(outcome: PacedOutcome) -> Iterator[Finding]:

@@ -56,7 +56,7 @@ def _document(
         also = outcomes(strikes, found_afterwards(struck, trace, outcome), told, None)
         found = [other if one.finding is None else one for one, other in zip(found, also, strict=True)]
     found = with_actuators(found, (one.time_ns for one in findings if one.monitor == "actuator"))
-    document = run_document(drive, struck.script, file, found, findings, replayed)
+    document = run_document(drive, request.log, struck.script, file, found, findings, replayed)
     rows = [
         {
             **row,

@@ -147,18 +147,19 @@ class PacedStruck:
                     end_ns = begin_ns + fault.lasts_ns
                 found.append(Strike(fault, begin_ns, end_ns))
         found += [
-            Strike(fault, start_ns - self.shift_ns, None)
+            Strike(fault, begun[0][1], None, begun)
             for fault in self.script.faults
-            if fault.kind_name == "overrun" and (start_ns := self._start_of(trace, fault)) is not None
+            if fault.kind_name == "overrun" and (begun := self._begun(trace, fault))
         ]
         return sorted(found, key=lambda strike: strike.begin_ns)
 
-    def _start_of(self, trace: Trace, fault: Injection) -> int | None:
-        """When the first of the jobs that overrun began."""
+    def _begun(self, trace: Trace, fault: Injection) -> tuple[tuple[int, int], ...]:
+        """The jobs that overrun, of those that began, with the instants at which they did, in order of these."""
         jobs = trace.jobs
         task = self.drive.task_names.index(fault.target)
-        mine = (jobs.task == task) & np.isin(jobs.number, fault.jobs) & (jobs.start_ns >= 0)
-        return int(jobs.start_ns[mine].min()) if mine.any() else None
+        rows = np.flatnonzero((jobs.task == task) & np.isin(jobs.number, fault.jobs) & (jobs.start_ns >= 0))
+        found = ((int(jobs.number[row]), int(jobs.start_ns[row]) - self.shift_ns) for row in rows)
+        return tuple(sorted(found, key=lambda one: one[1]))
 
     def _on_messages(self, fault: Injection) -> Strike | None:
         if fault.kind_name not in ON_MESSAGES | _SILENT:
@@ -222,19 +223,23 @@ def _back_ns(fault: Injection, landed: Landed, outcome: PacedOutcome) -> int | N
     deed = _DEEDS[fault.kind_name]
     if deed in (Deed.KILL, Deed.STALL):
         loss = next((one for one in outcome.losses if one.pid == landed.pid), None)
-        stands_ns = 0 if landed.time_ns is None else landed.time_ns + fault.stall_ns
-        is_later = deed is Deed.STALL and loss is not None and loss.noticed_ns > stands_ns  # it went on before
-        return None if loss is None or is_later else loss.back_ns
+        return None if loss is None or _went_on(fault, landed, loss.noticed_ns) else loss.back_ns
     signs_ns = [one.last_sign_ns for one in outcome.notices if one.is_back and one.device == fault.target]
     later_ns = [sign_ns for sign_ns in signs_ns if landed.time_ns is not None and sign_ns > landed.time_ns]
     return min(later_ns, default=None) if deed is Deed.LOSE else None
 
 
-def _watch_back_ns(_fault: Injection, landed: Landed, outcome: PacedOutcome) -> int | None:
+def _watch_back_ns(fault: Injection, landed: Landed, outcome: PacedOutcome) -> int | None:
     """When the watch over sensors, lost since, reported again."""
     losses = () if outcome.health is None else outcome.health.losses
-    lost = [one for one in losses if landed.time_ns is not None and one.noticed_ns >= landed.time_ns]
-    return lost[0].back_ns if lost else None
+    loss = next((one for one in losses if landed.time_ns is not None and one.noticed_ns >= landed.time_ns), None)
+    return None if loss is None or _went_on(fault, landed, loss.noticed_ns) else loss.back_ns
+
+
+def _went_on(fault: Injection, landed: Landed, noticed_ns: int) -> bool:
+    """Whether what stood still went on before a loss was noticed, which is another one then."""
+    stands_ns = 0 if landed.time_ns is None else landed.time_ns + fault.stall_ns
+    return _DEEDS[fault.kind_name] is Deed.STALL and noticed_ns > stands_ns
 
 
 class _Overrunning:

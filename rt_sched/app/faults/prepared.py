@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from rt_sched.faults.clocks import SensorClock, sensor_clocks
 from rt_sched.faults.kinds import KINDS, NEED_LOG_TIME
 from rt_sched.faults.recording import FaultedRecording
 from rt_sched.faults.schedule import losses, restarts, with_faults
-from rt_sched.faults.script import FaultScript, Injection
+from rt_sched.faults.script import FaultScript, Injection, Strike
 from rt_sched.faults.timing import strikes_of
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
@@ -125,15 +126,19 @@ class Struck:
         why_not = {kind.name: kind.not_lockstep for kind in KINDS}
         problems = complaints(drive, script, file, why_not, "in lockstep")
         problems += [
-            Problem(file, 0, 0, f"faults.{fault.name}", f"{fault.target} is a process of paced runs; add --paced")
+            fault.problem(file, f"{fault.target} is a process of paced runs; add --paced")
             for fault in script.faults
             if strikes_process(drive, fault)
         ]
         if problems:
             raise ConfigError(problems)
         self.drive = drive
-        self.strikes = strikes_of(script, file, drive.horizon_ns, drive.sample_ns, drive.job_ns)
         self._seed = script.seed
+        self._carry_out(strikes_of(script, file, drive.horizon_ns, drive.sample_ns, drive.job_ns))
+
+    def _carry_out(self, strikes: list[Strike]) -> None:
+        drive = self.drive
+        self.strikes = strikes
         self.faulted = self.recording(drive.recording)
         topics = drive.mapping.sensor_to_topic
         self.timeline = drive.timeline
@@ -141,6 +146,12 @@ class Struck:
             self.timeline = build_timeline(self.faulted, drive.system.sensors, topics)
         #: By how much times of the run with faults are larger: its first message may be another one.
         self.shift_ns = drive.timeline.origin_ns - self.timeline.origin_ns
+
+    def without(self, names: Collection[str]) -> Struck:
+        """The same, but for the faults of these names; all others strike when they did."""
+        other = copy(self)
+        other._carry_out([one for one in self.strikes if one.fault.name not in names])
+        return other
 
     def recording(self, recording: Recording) -> FaultedRecording:
         """What the sensors send instead."""
@@ -162,10 +173,14 @@ class Struck:
         """By the index of a task, when its process begins anew."""
         return restarts(self.strikes, self.drive.task_names, self.shift_ns)
 
+    @property
+    def horizon_ns(self) -> int:
+        """The end of the run with faults, which is that of the drive."""
+        return self.drive.horizon_ns + self.shift_ns
+
     def schedule(self) -> Trace:
         """What runs when, without any stage."""
-        horizon_ns = self.drive.horizon_ns + self.shift_ns
-        return _run(self.machine(self.drive.machine(self.timeline, horizon_ns, self.losses)))
+        return _run(self.machine(self.drive.machine(self.timeline, self.horizon_ns, self.losses)))
 
 
 def _run(machine: MachineInput) -> Trace:

@@ -78,6 +78,10 @@ class ReplayRequest:
 class Injected(Protocol):
     """What a fault script does to a run besides losses."""
 
+    @property
+    def horizon_ns(self) -> int:
+        """The end of the run, which no fault moves."""
+
     def recording(self, recording: Recording) -> Recording:
         """What the sensors send instead."""
 
@@ -122,7 +126,7 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
         system = with_merged(system, plan.merged)
         folder = stack.enter_context(run).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
-        horizon_ns = horizon_of(system, timeline)
+        horizon_ns = horizon_of(system, timeline) if injected is None else injected.horizon_ns
         check_fault_times(faults, horizon_ns)
         reports = health_reports(system, plan, usual, recording, mapping, timeline, faults, horizon_ns)
         progress.step("starting the stages")
