@@ -138,13 +138,22 @@ def findings(document: Mapping[str, Any]) -> list[Row]:
         _finding(
             {"name": one["file"], "mode": document["modes"][0]["name"], "verdict": "inconclusive"},
             "injected fault",
-            f"of {plural(one['runs'], 'injected fault')} {one['silent']} changed commands unnoticed, "
-            f"and {one['late']} were noticed later than declared",
+            f"{plural(one['runs'], 'injected fault')}: {', '.join(words)}",
         )
         for one in document["faults"]["injected"]
-        if one["silent"] + one["late"]
+        if (words := _not_answered(one))
     ]
     return sorted(found, key=lambda one: ("unschedulable", "inconclusive").index(one["verdict"]))
+
+
+def _not_answered(injected: Row) -> list[str]:
+    """In words, how many were neither detected in time nor tolerated for all that is known."""
+    said = {
+        "silent": "changed commands unnoticed",
+        "late": "noticed later than declared",
+        "unknown": "not known, as nobody noticed and nothing tells of commands",
+    }
+    return [f"{count(injected[key])} {text}" for key, text in said.items() if injected[key]]
 
 
 def _search_findings(document: Mapping[str, Any]) -> list[Row]:

@@ -121,12 +121,22 @@ def test_the_first_screen_tells_of_every_verdict(report_with) -> None:
     assert kind["text"] == "5 faults, 2 detected in time, 1 tolerated, 1 late, 1 not known"
 
 
-@pytest.mark.parametrize("verdict", ["late", "silent"])
-def test_a_fault_that_was_late_or_silent_leaves_the_report_open(report_with, verdict) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("late", "noticed later than declared"),
+        ("silent", "changed commands unnoticed"),
+        ("unknown", "not known, as nobody noticed and nothing tells of commands"),
+    ],
+)
+def test_a_fault_that_was_neither_noticed_in_time_nor_tolerated_leaves_the_report_open(
+    report_with, verdict, said
+) -> None:
     bad = fault(3, "camera.black", verdict, 80 if verdict == "late" else None, 67 if verdict == "late" else None)
     document = report_with(documents("reviewed", *GOOD, bad)["campaign"])
     assert document["verdict"] == "inconclusive"
-    assert [one["kind"] for one in document["summary"]["findings"]] == ["injected fault"]
+    (finding,) = document["summary"]["findings"]
+    assert (finding["kind"], finding["why"]) == ("injected fault", f"4 injected faults: 1 {said}")
 
 
 @pytest.mark.parametrize("name", ["run", "campaign", "single"])
