@@ -18,9 +18,14 @@ from rt_sched.analysis.faults.takeover_detection import (
     silence_timeout_ns,
     way_ns,
 )
+from rt_sched.errors import ConfigError, Problem
 from rt_sched.lowering.outages import Outages, device_outages, link_outages, sensor_outages
 from rt_sched.model import Fault, FaultKind, System
 from rt_sched.trace.records import SampleTable
+from rt_sched.units import format_ns
+
+#: How many timeouts may fit into a run in which a device or a link is lost.
+_MOST_TIMEOUTS = 10**7
 
 Int64 = npt.NDArray[np.int64]
 
@@ -50,7 +55,7 @@ def notices(
 
     `samples`: what the sensors send if nothing is injected; `recorded`: the sensors that are watched, until the last
     message of any, or until `over_ns` where more would have come. Nothing is noticed from the loss of the arbiter's
-    device on: it is there that everything is watched.
+    device on: it is there that everything is watched. Raises ConfigError for heartbeats too short for such a run.
     """
     over_ns = max(over_ns, int(samples.arrival_ns.max(initial=0)))
     end_ns = min([horizon_ns, *(begin_ns for begin_ns, _ in _outages_of_watcher(system, faults))])
@@ -86,12 +91,11 @@ def _sensors(
 
 def _devices_and_links(system: System, faults: Sequence[Fault], horizon_ns: int) -> Iterator[Notice]:
     """Those that a fault takes away: signs of life of all others come all the time."""
-    beats_ns = np.arange(0, horizon_ns, concept_of(system).heartbeat.period_ns, dtype=np.int64)
     watcher = watching_device(system)
     for kind, lost in ((FaultKind.DEVICE, device_outages(faults)), (FaultKind.LINK, link_outages(faults))):
         for name, outages in lost.items():
             if kind is not FaultKind.DEVICE or name != watcher:
-                signs_ns = _outside(beats_ns, outages) + way_ns(system, Fault(kind, name, 0))
+                signs_ns = _beats(system, outages, horizon_ns) + way_ns(system, Fault(kind, name, 0))
                 yield from _watched(
                     system, f"{kind.value}:{name}", "heartbeat", signs_ns, 0, heartbeat_timeout_ns(system), horizon_ns
                 )
@@ -118,3 +122,26 @@ def _watched(
             yield Notice(trusted_ns, what, False, by)
         if (trusted_ns is None or trusted_ns < silent_ns) and silent_ns < end_ns:
             yield Notice(silent_ns, what, True, by)
+
+
+def _beats(system: System, outages: Outages, horizon_ns: int) -> Int64:
+    """Signs of life before the horizon and outside the outages: of each stretch the first and the last, and those in
+    between that no more than a timeout parts; more would change no notice.
+
+    Raises ConfigError where they would still be too many.
+    """
+    period_ns, timeout_ns = concept_of(system).heartbeat.period_ns, heartbeat_timeout_ns(system)
+    if horizon_ns > _MOST_TIMEOUTS * timeout_ns:
+        reason = (
+            f"a timeout of {format_ns(timeout_ns)} is too short to be watched over a run of {format_ns(horizon_ns)}"
+        )
+        raise ConfigError([Problem(system.name, 0, 0, "safety.heartbeat", reason)])
+    begins_ns = [0, *(horizon_ns if end_ns is None else min(end_ns, horizon_ns) for _, end_ns in outages)]
+    ends_ns = [*(min(begin_ns, horizon_ns) for begin_ns, _ in outages), horizon_ns]
+    step_ns = timeout_ns // period_ns * period_ns
+    found = []
+    for begin_ns, end_ns in zip(begins_ns, ends_ns, strict=True):
+        first_ns, last_ns = -(-begin_ns // period_ns) * period_ns, (end_ns - 1) // period_ns * period_ns
+        if first_ns <= last_ns:
+            found += [np.arange(first_ns, last_ns, step_ns, dtype=np.int64), np.array([last_ns], np.int64)]
+    return np.concatenate(found) if found else np.zeros(0, np.int64)

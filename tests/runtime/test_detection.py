@@ -15,10 +15,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "planner" / "failover"))
 from failover_rigs import rig
 
 from rt_sched.analysis.faults.takeover_detection import detection_of_losses
+from rt_sched.errors import ConfigError
 from rt_sched.lowering import nominal_samples
-from rt_sched.model import Fault, FaultKind, Plan, System
+from rt_sched.lowering.outages import Outages
+from rt_sched.model import Fault, FaultKind, Heartbeat, Plan, System
 from rt_sched.planner import make_plan
 from rt_sched.planner.failover import plan_takeovers
+from rt_sched.runtime import signs_of_life
 from rt_sched.runtime.detection import detect
 from rt_sched.runtime.lives import lives_of
 from rt_sched.runtime.signs_of_life import notices
@@ -108,6 +111,45 @@ def test_a_device_that_is_back_in_time_is_not_missed(system):
 def test_nobody_watches_once_the_device_of_the_arbiter_is_lost(system):
     gateway, later = Fault(FaultKind.DEVICE, "gateway", 900 * MS), Fault(FaultKind.DEVICE, "a", 1_000 * MS)
     assert seen(system, frames(system), gateway, later) == []
+
+
+def beating(period_ns: int, misses: int, margin_ns: int) -> System:
+    return replace(RIG, safety=replace(RIG.safety, heartbeat=Heartbeat(period_ns, misses, margin_ns)))
+
+
+def every_beat(system: System, outages: Outages, horizon_ns: int) -> np.ndarray:
+    beats_ns = range(0, horizon_ns, system.safety.heartbeat.period_ns)
+    alive = [at for at in beats_ns if not any(begin <= at and (end is None or at < end) for begin, end in outages)]
+    return np.array(alive, np.int64)
+
+
+@settings(deadline=None)
+@given(
+    period_ms=st.integers(5, 60),
+    misses=st.integers(1, 4),
+    margin_ms=st.integers(0, 130),
+    spans=st.lists(st.tuples(st.integers(0, 2_100), st.none() | st.integers(1, 900)), min_size=1, max_size=3),
+)
+def test_signs_that_are_left_out_change_no_notice(period_ms, misses, margin_ms, spans):
+    system = beating(period_ms * MS, misses, margin_ms * MS)
+    faults = [
+        Fault(FaultKind.DEVICE, "a", at * MS, None if lasts is None else (at + lasts) * MS) for at, lasts in spans
+    ]
+    found = seen(system, frames(system), *faults)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signs_of_life, "_beats", every_beat)
+        assert seen(system, frames(system), *faults) == found
+
+
+def test_a_long_run_with_a_fast_heartbeat_is_watched_or_refused():
+    horizon_ns, lost = 1_000_000 * MS, Fault(FaultKind.DEVICE, "a", 500_000 * MS)
+    fast = beating(MS // 1000, 2, MS)
+    (notice,) = notices(fast, frames(fast), [lost], (), horizon_ns)
+    assert notice.time_ns - lost.time_ns == MS + MS // 1000
+    assert len(signs_of_life._beats(fast, ((lost.time_ns, None),), horizon_ns)) < 600_000
+    faster = beating(MS // 1000, 2, 0)
+    with pytest.raises(ConfigError, match=r"safety\.heartbeat: a timeout of 2us is too short to be watched over a run"):
+        notices(faster, frames(faster), [lost], (), horizon_ns)
 
 
 @settings(deadline=None)
