@@ -11,13 +11,24 @@ from pathlib import Path
 import numba
 import numpy as np
 
+#: Folders with anything that results depend on.
+SOURCES = (
+    "rt_sched",
+    "safety",
+    "sensors",
+    "pipelines",
+    "hw",
+    "examples",
+    "replay_data",
+    "tests",
+    "benchmarks/evidence",
+)
+
 
 def commit_of(root: Path) -> str:
-    """The commit, with `-dirty` when tracked files of the package or its tests differ from it."""
+    """The commit, with `-dirty` when tracked files among `SOURCES` differ from it."""
     commit = _git(root, "rev-parse", "HEAD")
-    changed = _git(
-        root, "status", "--porcelain", "--untracked-files=no", "--", "rt_sched", "tests", "benchmarks/evidence"
-    )
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", *SOURCES)
     return commit + ("-dirty" if changed else "")
 
 

@@ -108,7 +108,7 @@ def _row(drive: Drive, kind: str, target: str, at_ns: int, look: LookAt) -> Row:
         "kind": kind,
         "target": target,
         "verdict": found.verdict.value,
-        "detected_after_ns": None if found.finding is None else found.finding.time_ns - begin_ns,
+        "detected_after_ns": found.detected_after_ns,
         "worst_case_ns": found.declared_ns,
         "reaction": None if risk_ns is None else {"after_ns": risk_ns - begin_ns, "recovered_after_ns": None},
     }
@@ -175,14 +175,19 @@ class Part:
     """What is done so far, in a file: its head in the first line, then the rows of one kind and target in each."""
 
     def __init__(self, file: Path | None, head: Row) -> None:
-        """A file with another head is begun anew; None: nothing is kept."""
+        """A file with another head is begun anew; a line that was not written to its end is left out. None: nothing is
+        kept.
+        """
         self._file = file
         self.done: dict[tuple[str, str], list[Row]] = {}
         if file is None:
             return
-        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        whole, _, torn = (file.read_text(encoding="utf-8") if file.exists() else "").rpartition("\n")
+        lines = whole.splitlines()
         if lines and json.loads(lines[0]) == head:
             self.done = {(rows[0]["kind"], rows[0]["target"]): rows for rows in map(json.loads, lines[1:])}
+            if torn:
+                file.write_text(f"{whole}\n", encoding="utf-8")
         else:
             file.write_text(json.dumps(head) + "\n", encoding="utf-8")
 

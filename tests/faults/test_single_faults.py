@@ -59,6 +59,9 @@ def test_what_is_done_is_not_struck_again_and_what_is_of_something_else_is_not_t
     part = Part(file, {**head, "run": head["run"]["commit"]})
     done = [{**row, "verdict": "late"} for row in struck_rows(asked, "imu.loss", "imu")]
     part.add(done)
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write('[{"kind": "arbiter.kill", "tar')  # a call that was ended while it wrote
+    assert list(Part(file, {**head, "run": head["run"]["commit"]}).done) == [("imu.loss", "imu")]
     again = result(asked, ["imu.loss", "arbiter.kill"], [], 1, file)
     assert [one["late"] for one in again["targets"]] == [2, 0]
     assert not file.exists()
