@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,6 +18,8 @@ from rt_sched.units import NS_PER_MS
 
 from .conftest import ROOT, SYSTEM, Ended, Running, lacking
 from .test_faults import Faulted
+
+Mode = tuple[str, str]
 
 FED = "view_age_limit_ms: {front_wide: 500}, health_age_limit_ms: 200"
 SCRIPT = ROOT / "examples" / "faults" / "watched_sensors.yaml"
@@ -121,37 +124,55 @@ def test_the_arbiter_takes_the_other_path_while_the_camera_is_black(told: dict[s
     assert (reaction["state"], reaction["selected"]) == ("BACKUP", "backup")
 
 
-def test_in_lockstep_the_same_faults_lead_to_the_same_decisions(tmp_path: Path, tier: str) -> None:
+def test_in_lockstep_most_faults_lead_to_the_same_decisions(tmp_path: Path, tier: str) -> None:
     fed_system(tmp_path)
     (tmp_path / "script.yaml").write_text(APART, encoding="utf-8")
-    modes, reactions = [], []
-    for clock in (("--tier", tier), None):
-        running = Faulted(tmp_path, *(clock or ()), paced=clock is not None)
-        ended = running.end()
-        assert ended.code in (0, 1, 3), ended.errors
-        reactions.append([_said(row["reaction"]) for row in ended.summary["faults"]])
-        modes.append(decided(running.folder))
-        running.folder.rename(tmp_path / f"run-{len(modes)}")
-    agree = [one == other for one, other in zip(*reactions, strict=True)]
-    assert None not in reactions[1]
-    assert any(agree)  # others may use the host, and the paced run be degraded when a fault strikes
-    paced = iter(modes[0])
-    assert len(modes[1]) > 6 and (not all(agree) or all(mode in paced for mode in modes[1]))
+    lockstep = after_faults(tmp_path)
+    assert all(len(modes) > 2 for modes in lockstep.values())
+    seen = []
+    for _ in range(3):  # others may use the host, and degrade a run when a fault strikes
+        paced = after_faults(tmp_path, "--tier", tier)
+        assert paced.keys() == lockstep.keys()
+        seen.append([name for name, modes in lockstep.items() if _goes_as(modes, paced[name])])
+        if len(seen[-1]) * 2 > len(lockstep):
+            return
+    raise AssertionError(f"only {seen} lead to {lockstep}, {paced}")
 
 
-def _said(reaction: dict[str, Any] | None) -> tuple[str, str] | None:
-    return None if reaction is None else (reaction["state"], reaction["selected"])
+def after_faults(folder: Path, *options: str) -> dict[str, list[Mode]]:
+    """By fault the state and choice of the arbiter when it begins, and each time that they change before the next."""
+    running = Faulted(folder, *options, paced=bool(options))
+    ended = running.end()
+    assert ended.code in (0, 1, 3), ended.errors
+    modes = decided(running.folder)
+    running.folder.rename(folder / f"run-{len(list(folder.glob('run-*')))}")
+    begins_ns = {row["name"]: row["begin_ns"] for row in ended.summary["faults"]}
+    ends_ns = [*list(begins_ns.values())[1:], modes[-1][0] + 1]
+    return {
+        name: [mode for mode, _ in groupby(mode for time_ns, mode in modes if begin_ns <= time_ns < end_ns)]
+        for (name, begin_ns), end_ns in zip(begins_ns.items(), ends_ns, strict=True)
+    }
 
 
-def decided(run: Path) -> list[tuple[str, str]]:
-    """State and choice of the arbiter, each time that they changed."""
-    found: list[tuple[str, str]] = []
+def _goes_as(wanted: list[Mode], found: list[Mode]) -> bool:
+    """Whether the arbiter begins and goes on alike, and then comes to the same state again; the road has both brake."""
+    back = wanted[2][0]
+    return found[:2] == wanted[:2] and back in [state for state, _ in found[2:]]
+
+
+def decided(run: Path) -> list[tuple[int, Mode]]:
+    """State and choice in every decision of the arbiter, with its instant in the run."""
     with (run / "output.mcap").open("rb") as file:
         reader = make_reader(file, decoder_factories=[DecoderFactory()])
-        for _, channel, _, message in reader.iter_decoded_messages():
-            if "decision" in channel.topic and found[-1:] != [(message.state, message.selected)]:
-                found.append((message.state, message.selected))
-    return found
+        found = [
+            (message.log_time, (decoded.state, decoded.selected))
+            for _, channel, message, decoded in reader.iter_decoded_messages()
+            if "decision" in channel.topic
+        ]
+        summary = reader.get_summary()
+    assert summary is not None and summary.statistics is not None
+    zero_ns = summary.statistics.message_start_time  # where sensors sit is written there
+    return [(time_ns - zero_ns, mode) for time_ns, mode in found]
 
 
 def test_contents_are_all_right_without_a_fault(struck: dict[str, Any]) -> None:
