@@ -99,6 +99,7 @@ def test_unnoticed_is_tolerated_only_when_no_command_changes():
     [
         ([], ""),  # what changes commands is noticed, and the others are not to blame for it
         ([{"b"}], "b"),
+        ([{"c"}], "c"),
         ([{"a"}, {"c"}], "ac"),
         ([{"a", "b"}], "b"),  # either is enough: not both of them may be tolerated
         ([{"a", "b"}, {"c"}], "bc"),
@@ -118,6 +119,7 @@ def test_only_what_commands_would_be_others_without_is_blamed(changing, silent):
     wanted = [Verdict.SILENT if name in silent else Verdict.TOLERATED for name in "abc"]
     assert [one.verdict for one in told] == [*wanted, Verdict.DETECTED]
     assert len(asked) <= 5 and all("seen" not in names for names in asked)
+    assert len({tuple(names) for names in asked}) == len(asked)
 
 
 def test_the_time_of_jobs_that_overrun_counts_from_the_one_that_shows_it():
