@@ -63,7 +63,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, tier: str) -> dict[str, Any]:
     fed_system(folder)
     (folder / "script.yaml").write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
     ended = Faulted(folder, "--tier", tier).end()
-    return {**ended.summary, "rows": _found(ended)}
+    return {**ended.summary, "rows": _found(ended), "folder": ended.folder}
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_trust_goes_with_a_fault_and_is_back_after_good_samples(told: dict[str, 
 
 def test_the_arbiter_takes_the_other_path_while_the_camera_is_black(told: dict[str, Any]) -> None:
     reaction = told["rows"]["black"]["reaction"]
-    assert reaction is not None
+    assert reaction is not None, lacking(told["folder"], decided=decided(told["folder"]))
     assert (reaction["state"], reaction["selected"]) == ("BACKUP", "backup")
 
 
