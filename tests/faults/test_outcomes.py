@@ -1,10 +1,13 @@
 """Verdicts on findings and commands that are written down by hand."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from rt_sched.app.faults.document import run_document
 from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.faults.outcomes import Verdict, outcomes
-from rt_sched.faults.script import Damage, Injection, Strike, Trigger
+from rt_sched.faults.script import Damage, FaultScript, Injection, Strike, Trigger
 from rt_sched.faults.watching import Finding
 from rt_sched.messages import ArbiterDecision, ArbiterState, Command
 
@@ -84,6 +87,14 @@ def test_what_another_monitor_finds_too_late_is_something_else(kind):
     assert verdict([found(151, monitor="sector")], one=strike(kind)) is Verdict.UNKNOWN
     (own,) = strike(kind).fault.kind.monitors[:1]
     assert verdict([found(151, monitor=own)], one=strike(kind)) is Verdict.LATE
+
+
+def test_what_tells_of_no_fault_is_told_by_itself():
+    late, own = found(151, monitor="sector"), found(140, monitor="black")
+    drive = SimpleNamespace(system=SimpleNamespace(name="s"), system_sha256="", horizon_ns=400)
+    told = outcomes([strike()], [own, late], None, None)
+    document = run_document(drive, "log", FaultScript(()), "script", told, [own, late], None)
+    assert [(one["monitor"], one["time_ns"]) for one in document["other_findings"]] == [("sector", 151)]
 
 
 def test_unnoticed_is_tolerated_only_when_no_command_changes():
