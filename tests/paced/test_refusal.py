@@ -162,6 +162,7 @@ def test_without_the_count_of_the_kernel_waits_are_refused(monkeypatch: pytest.M
 @pytest.mark.parametrize("tier", Tier)
 def test_links_are_carried_in_every_tier(tier: Tier) -> None:
     refuse(LINKED, tier=tier)
+    assert left_out(LINKED) == []
 
 
 def test_commands_to_the_actuators_side_have_no_date() -> None:
