@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rt_sched.analysis.faults.takeovers import TakeoverResult
-from rt_sched.analysis.loads.load import LoadTask, ProcessorLoad
+from rt_sched.analysis.loads.load import Blocking, LoadTask, ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
 from rt_sched.analysis.measured.host_time import host_monitor
 from rt_sched.analysis.measured.monitors import Monitor
@@ -43,7 +43,7 @@ class HostShare:
 
     `spare_ns`: by processor, what tasks leave in each of its periods at least, None where there is no bound; `counted`:
     the processors on which the loss counts, as they, or others of their core, leave less. `why_no_bounds`: where the
-    tier has none then.
+    tier has none then. `woken`: tasks with reservations that wake up for messages without a job as well.
     """
 
     system: System
@@ -54,6 +54,7 @@ class HostShare:
     spare_ns: dict[str, int | None]
     counted: tuple[str, ...]
     why_no_bounds: str | None = None
+    woken: frozenset[int] = frozenset()
 
 
 def host_share(
@@ -82,11 +83,11 @@ def host_share(
         system, plan = with_watch(system, plan, watch)
     reservations = task_reservations(system, plan) if tier is Tier.DEADLINE else {}
     setup = mode_loads(system, plan)[0].setup
-    woken = {index for index in reservations if waking_flows(system, setup, index)}
+    woken = frozenset(index for index in reservations if waking_flows(system, setup, index))
     if reservations:
         methods = (reserved_method(reservations, woken),)
     if loss is None:
-        return HostShare(system, plan, methods, reservations, None, {}, ())
+        return HostShare(system, plan, methods, reservations, None, {}, (), woken=woken)
     mode = mode_loads(system, plan)[0]
     spare_ns = spare_times_ns(mode, mode_bounds(mode, methods), loss.period_ns)
     short = {name for name, left_ns in spare_ns.items() if left_ns is None or left_ns < loss.lost_ns}
@@ -98,10 +99,10 @@ def host_share(
     )
     if counted and tier is Tier.DEADLINE:
         why = f"reservations on {', '.join(counted)} may leave others less than what the kernel then takes: {loss.why}"
-        return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, why)
+        return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, why, woken)
     for name in counted:
         system, plan = with_supply_loss(system, plan, loss, name)
-    return HostShare(system, plan, methods, reservations, loss, spare_ns, counted)
+    return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, woken=woken)
 
 
 def leaves_enough(
@@ -155,23 +156,23 @@ def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, 
     """What a paced run in a real-time tier has to keep beside what every run has."""
     if tier is Tier.USER:
         return ()
-    mode = _with_waits(mode_loads(share.system, share.plan)[0], share.system)
-    found = host_monitor(mode, trace, share.reservations)
+    mode = _with_blocking(mode_loads(share.system, share.plan)[0], share.system)
+    found = host_monitor(mode, trace, share.reservations, share.woken)
     return () if found is None else (found,)
 
 
-def _with_waits(mode: ModeLoad, system: System) -> ModeLoad:
-    """Every job as long as it is with what it waits itself, and for the sections of less urgent ones."""
+def _with_blocking(mode: ModeLoad, system: System) -> ModeLoad:
+    """With the sections of all others where the analysis has no bound for what a job waits for these."""
     longest = [max((one.end_ns - one.start_ns for one in task.sections), default=0) for task in system.tasks]
 
-    def longer(task: LoadTask, load: ProcessorLoad) -> LoadTask:
-        others = (longest[other.index] for other in load.tasks if other.index != task.index)
-        blocking_ns = sum(others) if task.blocking is None else task.blocking.total_ns
-        waits_ns = blocking_ns + task.suspension_ns
-        return dataclasses.replace(task, wcet_ns=task.wcet_ns + waits_ns) if waits_ns else task
+    def blocked(task: LoadTask, load: ProcessorLoad) -> LoadTask:
+        if task.blocking is not None:
+            return task
+        total_ns = sum(longest[other.index] for other in load.tasks if other.index != task.index)
+        return dataclasses.replace(task, blocking=Blocking(total_ns))
 
     loads = tuple(
-        dataclasses.replace(load, tasks=tuple(longer(task, load) for task in load.tasks)) for load in mode.loads
+        dataclasses.replace(load, tasks=tuple(blocked(task, load) for task in load.tasks)) for load in mode.loads
     )
     return dataclasses.replace(mode, loads=loads)
 
