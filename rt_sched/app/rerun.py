@@ -34,7 +34,11 @@ def rerun_document(run: Path) -> dict[str, Any]:
     kernels.warm_up()
     simulated, pairs = rerun(trace)
     summary = _summary(run)
-    rows = [_row(trace, simulated, name, *pairs[index]) for index, name in enumerate(trace.task_names)]
+    explained = {row["task"]: row["explained"] for row in summary.get("overheads") or ()}
+    rows = [
+        {**_row(trace, simulated, name, *pairs[index]), "explained": explained.get(name)}
+        for index, name in enumerate(trace.task_names)
+    ]
     return {
         "schema": RERUN_SCHEMA,
         "run": str(run),
@@ -49,7 +53,7 @@ def rerun_document(run: Path) -> dict[str, Any]:
 
 def print_rerun(document: Mapping[str, Any], console: Console) -> None:
     """The table."""
-    heads = ("jobs", "real p50", "modelled p50", "later by p50", "p99", "max", "start later p50", "p99")
+    heads = ("jobs", "real p50", "modelled p50", "later by p50", "p99", "max", "start later p50", "p99", "explained")
     table = plain_table(f"Responses of a {document['tier'] or ''} run beside their schedule (ms)", ("task",), heads)
     for row in document["tasks"]:
         deviation, start = row["deviation"], row["start_deviation"]
@@ -60,11 +64,13 @@ def print_rerun(document: Mapping[str, Any], console: Console) -> None:
             format_ms(row["simulated_p50_ns"]),
             *(format_ms(deviation[name]) for name in ("p50_ns", "p99_ns", "max_ns")),
             *(format_ms(start[name]) for name in ("p50_ns", "p99_ns")),
+            "–" if row["explained"] is None else str(row["explained"]),
         )
     console.print(table)
     console.print(
         "The schedule has the run's own arrivals and CPU times, and switches that cost nothing: what a job took longer "
-        "is what the host's kernel, its interrupts and other programs took.",
+        "is what the host's kernel, its interrupts and other programs took. Explained are jobs that end no later "
+        "than by the declared overheads of the tier: switches, samples published, what the kernel lends others.",
         soft_wrap=True,
     )
 

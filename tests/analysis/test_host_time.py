@@ -15,7 +15,7 @@ from chain_systems import Node, chain_system
 from rt_sched import model
 from rt_sched.analysis.analyze import analyze_mode
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
-from rt_sched.analysis.measured.host_time import host_monitor
+from rt_sched.analysis.measured.host_time import explained_by_overheads, host_monitor
 from rt_sched.analysis.measured.monitors import Monitor
 from rt_sched.analysis.measured.observed import Exceeded, exceeded_responses
 from rt_sched.analysis.methods import METHODS
@@ -100,6 +100,21 @@ def test_a_job_that_waits_for_its_reservation_is_not_late() -> None:
     without = host_monitor(mode, short, {})
     assert under is not None and under.holds
     assert without is not None and [one.number for one in without.first] == [1]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("switch_ns", [0, 1, 3])
+def test_switches_explain_how_much_later_the_modelled_machine_is(policy: model.Policy, switch_ns: int) -> None:
+    made = chain_system(NODES, ("cam", "detect", "clock"), sensors=(CAMERA,), policies={"p0": policy})
+    dear, free = _on(made, True, switch_ns), _on(made, True, 0)
+    trace = trace_of(dear, 1)
+    (told,), (untold,) = (mode_loads(one, make_plan(one)) for one in (dear, free))
+    with_switches = explained_by_overheads(told, trace, {})
+    completed = [int(np.count_nonzero(trace.jobs.task == task)) for task in range(len(NODES))]
+    assert [jobs for jobs, _ in with_switches.values()] == pytest.approx(completed, abs=2)
+    assert all(jobs == explained for jobs, explained in with_switches.values()), with_switches
+    without = explained_by_overheads(untold, trace, {})
+    assert any(jobs > explained for jobs, explained in without.values()) is (switch_ns > 0)
 
 
 class Robbed:

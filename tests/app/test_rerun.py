@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from rt_sched.app.inputs.stages import ImportedStages
-from rt_sched.app.rerun import rerun_document
+from rt_sched.app.rerun import print_rerun, rerun_document
 from rt_sched.config import load_system_text
 from rt_sched.errors import DataError
 from rt_sched.lowering import Execution, lower, nominal_samples
@@ -84,6 +87,19 @@ def test_what_is_later_is_told_exactly(tmp_path: Path) -> None:
         assert {row["deviation"][name] for name in ("min_ns", "p50_ns", "max_ns")} == {expected}
         assert row["start_deviation"]["max_ns"] == 0
     assert document["deviation"]["max_ns"] == 1234
+
+
+def test_what_declared_overheads_explain_is_told_where_the_run_says_so(tmp_path: Path) -> None:
+    save_trace(_trace("fixed_priority", True, 3), tmp_path / "trace.npz")
+    assert {row["explained"] for row in rerun_document(tmp_path)["tasks"]} == {None}
+    overheads = [{"task": "fuse", "jobs": 20, "explained": 19}]
+    (tmp_path / "summary.json").write_text(json.dumps({"tier": "fifo", "overheads": overheads}), encoding="utf-8")
+    document = rerun_document(tmp_path)
+    assert {row["name"]: row["explained"] for row in document["tasks"]}["fuse"] == 19
+    console = Console(file=io.StringIO(), width=200)
+    print_rerun(document, console)
+    (line,) = [line for line in console.file.getvalue().splitlines() if line.startswith("fuse")]  # type: ignore[attr-defined]
+    assert line.split()[-1] == "19"
 
 
 def test_jobs_that_were_left_out_do_not_shift_the_others() -> None:

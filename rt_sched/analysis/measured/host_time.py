@@ -39,6 +39,24 @@ def host_monitor(
     )
 
 
+def explained_by_overheads(
+    mode: ModeLoad, trace: Trace, reservations: Mapping[int, Reservation]
+) -> dict[str, tuple[int, int]]:
+    """Of each task of a run, how many jobs completed, and how many of these ended no later than what all jobs executed
+    and the declared overheads explain: switches, and the tasks of `mode` that stand for what the host does.
+    """
+    found = dict.fromkeys(trace.task_names[: len(mode.setup.tasks)], (0, 0))
+    for load in mode.loads:
+        jobs = present_jobs(mode, load, trace, reservations, executed=True)
+        core = Core(load, jobs)
+        for place, row in enumerate(jobs.rows):
+            if trace.jobs.status[row] == JobStatus.COMPLETED:
+                name, end_ns = trace.task_names[trace.jobs.task[row]], int(trace.jobs.finish_ns[row])
+                completed, explained = found[name]
+                found[name] = completed + 1, explained + (end_ns <= core.latest_ns(place, end_ns))
+    return found
+
+
 def _looked(
     mode: ModeLoad, trace: Trace, reservations: Mapping[int, Reservation], woken: Collection[int]
 ) -> Iterator[tuple[int, list[Deviation]]]:

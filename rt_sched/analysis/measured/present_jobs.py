@@ -32,16 +32,22 @@ class PresentJobs:
 
 
 def present_jobs(
-    mode: ModeLoad, load: ProcessorLoad, trace: Trace, reservations: Mapping[int, Reservation]
+    mode: ModeLoad,
+    load: ProcessorLoad,
+    trace: Trace,
+    reservations: Mapping[int, Reservation],
+    *,
+    executed: bool = False,
 ) -> PresentJobs:
     """All jobs of a run that were on the processor of `load`, also of tasks that came to it later.
 
     They are there from their release on; under `reservations` from when theirs has its runtime, which is its period
-    after that of the job before at the earliest.
+    after that of the job before at the earliest. With `executed` they take what they executed, with declared overheads.
     """
     jobs, columns = trace.jobs, []
     number = next(place for place, row in enumerate(mode.setup.processors) if row.name == load.row.name)
     costs_ns = {task.index: task.cost_ns + task.suspension_ns for task in load.tasks}
+    beside_ns = {task.index: costs_ns[task.index] - task.wcet_ns for task in load.tasks}
     for index in range(_tasks_of(trace)):
         there_ns = np.maximum(jobs.arrival_ns, jobs.release_ns)
         reserved = reservations.get(index)
@@ -57,8 +63,11 @@ def present_jobs(
                 key = _keys(load.policy, declared, begin_ns, jobs.deadline_ns[rows])
                 cost_ns = costs_ns.get(index, _cost_ns(load, declared))
             end_ns = np.where(jobs.finish_ns[rows] >= 0, jobs.finish_ns[rows], trace.horizon_ns)
-            wide = np.full((2, len(rows)), [[index], [cost_ns]], np.int64)
-            columns.append(np.stack([rows, wide[0], begin_ns, np.maximum(end_ns, begin_ns), key, wide[1]]))
+            takes_ns = np.full(len(rows), cost_ns, np.int64)
+            if executed:
+                takes_ns = jobs.executed_ns[rows] + beside_ns.get(index, 2 * load.row.switch_ns)
+            of_task = np.full(len(rows), index, np.int64)
+            columns.append(np.stack([rows, of_task, begin_ns, np.maximum(end_ns, begin_ns), key, takes_ns]))
     table = np.concatenate(columns, axis=1) if columns else np.zeros((6, 0), np.int64)
     table = table[:, np.lexsort((table[0], table[2]))]
     return _as_rows(table.tolist(), _tasks_of(trace))

@@ -11,7 +11,7 @@ import numpy as np
 from rt_sched.app.paced.actuator import actuator_of_run
 from rt_sched.app.paced.device_losses import failover_document
 from rt_sched.app.paced.health import health_document
-from rt_sched.app.paced.host_supply import HostShare
+from rt_sched.app.paced.host_supply import HostShare, overheads_document
 from rt_sched.app.paced.links import links_document
 from rt_sched.app.paced.sections import degraded_document, sections_document
 from rt_sched.app.paced.shared_cores import shared_cores
@@ -100,6 +100,7 @@ def paced_document(
         if share.loss is None
         else {**asdict(share.loss), "spare_ns": share.spare_ns, "counted": list(share.counted)},
         "start_lateness": _lateness(trace),
+        "overheads": overheads_document(share, order.tier, trace),
         "sections": sections_document(order, outcome),
         "degraded": degraded_document(order, outcome, trace),
         "suspensions": suspensions_document(order, outcome),

@@ -10,11 +10,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rt_sched.analysis.faults.takeovers import TakeoverResult
 from rt_sched.analysis.loads.load import Blocking, LoadTask, ProcessorLoad
 from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
-from rt_sched.analysis.measured.host_time import host_monitor
+from rt_sched.analysis.measured.host_time import explained_by_overheads, host_monitor
 from rt_sched.analysis.measured.monitors import Monitor
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.methods.reservations import Reservation
@@ -159,6 +160,17 @@ def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, 
     mode = _with_blocking(mode_loads(share.system, share.plan)[0], share.system)
     found = host_monitor(mode, trace, share.reservations, share.woken)
     return () if found is None else (found,)
+
+
+def overheads_document(share: HostShare, tier: Tier, trace: Trace) -> list[dict[str, Any]] | None:
+    """Of each task, how many jobs ended no later than the overheads that the tier declares explain; None where it
+    declares none.
+    """
+    if tier is Tier.USER:
+        return None
+    mode = _with_blocking(mode_loads(share.system, share.plan)[0], share.system)
+    found = explained_by_overheads(mode, trace, share.reservations)
+    return [{"task": name, "jobs": completed, "explained": explained} for name, (completed, explained) in found.items()]
 
 
 def _with_blocking(mode: ModeLoad, system: System) -> ModeLoad:
