@@ -43,7 +43,7 @@ def summary(document: Mapping[str, Any]) -> Row:
         "explanation": explanation,
         "modes": document["modes"],
         "assumptions": _assumption_counts(document["assumptions"]),
-        "faults": _fault_counts(document["faults"]["rows"]),
+        "faults": _fault_counts(document["faults"]["rows"], document["faults"]["arbiter"]),
         "tightest_chain": chain,
         "tightest_chain_parts": _longest_parts(document, chain),
         "tightest_chain_blocked_by": _first_delay(document, chain),
@@ -64,9 +64,12 @@ def _assumption_counts(rows: Sequence[Row]) -> Row:
     return {"count": len(rows), **counts}
 
 
-def _fault_counts(rows: Sequence[Row]) -> Row:
+def _fault_counts(rows: Sequence[Row], arbiter: Row | None) -> Row:
+    """`arbiter`: its loss, which decides over undeclared losses that take the arbiter away."""
     declared = [row for row in rows if row["declared"]]
     verdicts = [row["verdict"] for row in declared]
+    answered = [row["fault"] for row in rows if not row["declared"] and row["minimal_risk_ns"] is not None]
+    is_proven = arbiter is None or arbiter["verdict"] == "schedulable"
     return {
         "declared": len(declared),
         **{word: verdicts.count(word) for word in ("schedulable", "unschedulable", "inconclusive")},
@@ -74,6 +77,7 @@ def _fault_counts(rows: Sequence[Row]) -> Row:
         "unclaimed": list(
             dict.fromkeys(row["fault"] for row in rows if not row["declared"] and row["minimal_risk_ns"] is None)
         ),
+        "not_known": [] if is_proven else list(dict.fromkeys(answered)),
     }
 
 
@@ -112,6 +116,7 @@ def findings(document: Mapping[str, Any]) -> list[Row]:
         for row in document["faults"]["rows"]
         if row["declared"] and _is_open(row)
     ]
+    found += _arbiter_findings(document)
     found += [
         _finding(
             {"name": one["requirement"], "mode": limit["mode"], "verdict": "inconclusive"},
@@ -144,6 +149,16 @@ def findings(document: Mapping[str, Any]) -> list[Row]:
         if (words := _not_answered(one))
     ]
     return sorted(found, key=lambda one: ("unschedulable", "inconclusive").index(one["verdict"]))
+
+
+def _arbiter_findings(document: Mapping[str, Any]) -> list[Row]:
+    """What is open of the loss of the arbiter, where faults count."""
+    faults = document["faults"]
+    arbiter = faults["arbiter"]
+    if faults["verdict"] is None or arbiter is None or not _is_open(arbiter):
+        return []
+    row = {"name": arbiter["task"], "mode": document["modes"][0]["name"], "verdict": arbiter["verdict"]}
+    return [_finding(row, "loss of the arbiter", arbiter["reason"])]
 
 
 def _not_answered(injected: Row) -> list[str]:

@@ -38,7 +38,8 @@ _ROWS = {
     "worst_fault:worst_fault? busiest:busiest? findings:[finding] findings_in_all:int changes:[text] "
     "quality:[evidence_kind]",
     "assumption_counts": "count:int proved:int measured:int monitored:int declared_only:int",
-    "fault_counts": "declared:int schedulable:int unschedulable:int inconclusive:int undeclared:int unclaimed:[text]",
+    "fault_counts": "declared:int schedulable:int unschedulable:int inconclusive:int undeclared:int unclaimed:[text] "
+    "not_known:[text]",
     "tightest_chain": "chain:text mode:text quantity:text bound_ns:ns limit_ns:ns margin_ns:ns share_ppm:int",
     "tightest_task": "name:text mode:text processor:text response_bound_ns:ns? deadline_ns:ns slack_ns:ns? "
     "share_ppm:int? verdict:verdict",

@@ -77,6 +77,28 @@ def test_the_device_of_the_arbiter_has_the_bound_of_the_actuators_side(reviewed)
     assert "MINIMAL_RISK" in row and "not claimed" not in row
 
 
+def test_an_arbiter_that_is_lost_for_too_long_is_not_claimed_on_the_first_screen(report_on, reviewed_text) -> None:
+    document = report_on(
+        reviewed_text.replace("recovery_limit: 100ms", "recovery_limit: 100ms, actuator: {command_age_limit: 120ms}")
+    )
+    summary, arbiter = document["summary"], document["faults"]["arbiter"]
+    assert document["verdict"] == arbiter["verdict"] == "inconclusive"
+    assert (summary["faults"]["unclaimed"], summary["faults"]["not_known"]) == (["top", "ecu"], ["mcu"])
+    assert [(one["kind"], one["name"], one["why"]) for one in summary["findings"]] == [
+        ("loss of the arbiter", "arbiter", arbiter["reason"])
+    ]
+    page = render_schedulability_report(document)
+    first = page[page.index('id="verdict"') : page.index('id="system"')]
+    assert "mcu" in first[first.index("not known: losing") :] and arbiter["reason"] in first
+    assert "Nothing is open" not in first
+
+
+def test_an_arbiter_whose_loss_is_proven_leaves_nothing_open(reviewed) -> None:
+    assert reviewed["faults"]["arbiter"]["verdict"] == "schedulable"
+    assert reviewed["summary"]["faults"]["not_known"] == []
+    assert "not known: losing" not in render_schedulability_report(reviewed)
+
+
 def test_every_method_that_is_named_has_a_source_and_a_row(reviewed) -> None:
     told = dict(reviewed["reproduction"]["methods"])
     named = {row["method"] for row in reviewed["tasks"] if row["method"]}
