@@ -40,13 +40,14 @@ def loss_findings(
             yield Finding(notice.time_ns, notice.by, name, worst_ns, reason)
 
 
-def task_findings(system: System, trace: Trace, tasks: Collection[str]) -> Iterator[Finding]:
+def task_findings(system: System, trace: Trace, tasks: Collection[str], over_ns: int = 0) -> Iterator[Finding]:
     """Of each of `tasks`: outputs that stay away, deadlines that pass, and budgets that are used up.
 
-    That nothing comes any more when the recording is over is no finding.
+    That nothing comes any more when the recording is over is no finding; `over_ns`: when its last message would come
+    without any fault, where that is later.
     """
     jobs, events = trace.jobs, trace.events
-    over_ns = int(trace.samples.arrival_ns.max(initial=0))
+    over_ns = max(over_ns, int(trace.samples.arrival_ns.max(initial=0)))
     for index, task in enumerate(system.tasks):
         if task.name not in tasks:
             continue

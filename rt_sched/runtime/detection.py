@@ -58,14 +58,16 @@ def detect(
     faults: Sequence[Fault],
     recorded: Collection[str],
     horizon_ns: int,
+    over_ns: int = 0,
 ) -> Detection:
     """What is noticed in a run and what the plan does about it; nothing where the plan has no takeovers.
 
-    `recorded`: sensors that the recording holds. What the plan's table lacks is put to the admission test.
+    `recorded`: sensors that the recording holds. `over_ns`: when the last message would come if nothing were injected,
+    where that is after those of `samples`. What the plan's table lacks is put to the admission test.
     """
     if not plan.takeovers:
         return NOTHING_LOST
-    seen = notices(as_placed(system, plan), samples, faults, recorded, horizon_ns)
+    seen = notices(as_placed(system, plan), samples, faults, recorded, horizon_ns, over_ns)
     table = _Table(system, plan)
     lost: set[str] = set()
     in_force: Takeover | None = None

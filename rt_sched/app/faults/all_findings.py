@@ -25,16 +25,15 @@ def all_findings(struck: Struck, sensors: Collection[str] | None = None, look: L
     silent = sensor_outages(drive.system, losses(struck.strikes))
     reaching = Reaching(struck.faulted, {topics[name]: spans for name, spans in silent.items() if name in topics})
     yield from sensor_findings(drive.system, reaching, topics, topics if sensors is None else sensors, look)
-    over_ns = drive.timeline.last_arrival_ns + struck.shift_ns
     for finding in loss_findings(
-        drive.system, struck.timeline.samples, struck.losses, topics, struck.horizon_ns, over_ns
+        drive.system, struck.timeline.samples, struck.losses, topics, struck.horizon_ns, struck.over_ns
     ):
         yield replace(finding, time_ns=finding.time_ns - struck.shift_ns)
     targets = {strike.fault.target for strike in struck.strikes} & set(drive.task_names)
     unwatched = _unwatched_device(struck)
     arbiter = drive.system.safety.arbiter if unwatched and drive.system.safety else ""
     if targets or arbiter:
-        for finding in task_findings(drive.system, struck.schedule(), {*targets, arbiter}):
+        for finding in task_findings(drive.system, struck.schedule(), {*targets, arbiter}, struck.over_ns):
             there = replace(finding, time_ns=finding.time_ns - struck.shift_ns)
             if finding.what in targets:
                 yield there

@@ -70,10 +70,10 @@ class Drive:
         """The schedule without faults."""
         return _run(self.machine(self.timeline, self.horizon_ns, ()))
 
-    def machine(self, timeline: Timeline, horizon_ns: int, faults: Sequence[Fault]) -> MachineInput:
-        """A schedule with what the plan does about losses."""
+    def machine(self, timeline: Timeline, horizon_ns: int, faults: Sequence[Fault], over_ns: int = 0) -> MachineInput:
+        """A schedule with what the plan does about losses; `over_ns`: when the last message would come without any."""
         recorded = self.mapping.sensor_to_topic.keys()
-        detection = detect(self.system, self.plan, timeline.samples, faults, recorded, horizon_ns)
+        detection = detect(self.system, self.plan, timeline.samples, faults, recorded, horizon_ns, over_ns)
         return lower(
             self.system,
             self.plan,
@@ -178,9 +178,14 @@ class Struck:
         """The end of the run with faults, which is that of the drive."""
         return self.drive.horizon_ns + self.shift_ns
 
+    @property
+    def over_ns(self) -> int:
+        """When the last message would come without faults, in the time of the run with faults."""
+        return self.drive.timeline.last_arrival_ns + self.shift_ns
+
     def schedule(self) -> Trace:
         """What runs when, without any stage."""
-        return _run(self.machine(self.drive.machine(self.timeline, self.horizon_ns, self.losses)))
+        return _run(self.machine(self.drive.machine(self.timeline, self.horizon_ns, self.losses, self.over_ns)))
 
 
 def _run(machine: MachineInput) -> Trace:

@@ -25,7 +25,7 @@ from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import JobContext, RecordedMessage, Recording
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.paced.health.order import HEALTH_SOURCE, Change, HealthOrder, HealthRecord, Noticed
-from rt_sched.runtime.timeline import Timeline, build_timeline
+from rt_sched.runtime.timeline import Timeline
 from safety.monitors.delivery import Delivery
 from safety.sensor_watch import SensorWatch
 from sensors.decode_ahead import decoded_with_pixels
@@ -53,17 +53,16 @@ def health_reports(
     mapping: TopicMapping,
     timeline: Timeline,
     faults: Sequence[Fault],
+    until_ns: int,
     horizon_ns: int,
 ) -> HealthReports | None:
     """None where the arbiter does not ask for any. Raises DeploymentError for an age limit that they cannot keep.
 
     `usual`: as it was recorded; `recording`, `timeline`: with what sensors send instead; `faults`: losses, of which
-    nothing arrives.
+    nothing arrives; `until_ns`: when the last message would come without any of it.
     """
     if not asks_for_reports(system):
         return None
-    undisturbed = timeline if usual is recording else build_timeline(usual, system.sensors, mapping.sensor_to_topic)
-    until_ns = min(undisturbed.last_arrival_ns + undisturbed.origin_ns - timeline.origin_ns, horizon_ns)
     recorded, sizes = mapping.sensor_to_topic.keys(), _largest_bytes(system, usual, mapping)
     order = health_order(system, plan, recorded, sizes, until_ns, always=False)
     if order is None:

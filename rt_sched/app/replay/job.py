@@ -82,6 +82,10 @@ class Injected(Protocol):
     def horizon_ns(self) -> int:
         """The end of the run, which no fault moves."""
 
+    @property
+    def over_ns(self) -> int:
+        """When the last message would come without faults."""
+
     def recording(self, recording: Recording) -> Recording:
         """What the sensors send instead."""
 
@@ -127,11 +131,13 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
         folder = stack.enter_context(run).path
         timeline = build_timeline(recording, system.sensors, mapping.sensor_to_topic)
         horizon_ns = horizon_of(system, timeline) if injected is None else injected.horizon_ns
+        over_ns = timeline.last_arrival_ns if injected is None else injected.over_ns
         check_fault_times(faults, horizon_ns)
-        reports = health_reports(system, plan, usual, recording, mapping, timeline, faults, horizon_ns)
+        until_ns = min(over_ns, horizon_ns)
+        reports = health_reports(system, plan, usual, recording, mapping, timeline, faults, until_ns, horizon_ns)
         progress.step("starting the stages")
         recorded = mapping.sensor_to_topic.keys()
-        detection = detect(system, plan, timeline.samples, faults, recorded, horizon_ns)
+        detection = detect(system, plan, timeline.samples, faults, recorded, horizon_ns, over_ns)
         restarts = {} if injected is None else injected.restarts()
         lives = lives_of(system, plan, detection.plan_changes, faults, restarts)
         stages, successors = stack.enter_context(_started(system, stages_known, lives, reports))
