@@ -24,6 +24,9 @@ def plan(
     heuristics: Annotated[
         bool, typer.Option("--heuristics", help="First fit, worst fit and HEFT only: no solver, no moves.")
     ] = False,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Tasks stay where the file has them: no other place is looked at.")
+    ] = False,
     failover: Annotated[bool, typer.Option(help="Also plan what takes over when something is lost.")] = True,
     pairs: Annotated[
         list[str] | None,
@@ -69,6 +72,8 @@ def plan(
         raise typer.BadParameter("tables name the tasks of the file; leave one out", param_hint="--merge")
     if pairs and not failover:
         raise typer.BadParameter("needs takeovers; leave out --no-failover", param_hint="--pairs")
+    if stay and heuristics:
+        raise typer.BadParameter("looks for other places; leave one out", param_hint="--heuristics")
     if limit_s < 0:
         raise typer.BadParameter("is negative", param_hint="--time-limit")
     request = job.PlanRequest(
@@ -77,6 +82,7 @@ def plan(
         time_limit_s=limit_s,
         policy=policy,
         search=not heuristics,
+        stay=stay,
         explain=explain,
         failover=failover,
         pairs=tuple(pairs or ()),

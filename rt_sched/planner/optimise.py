@@ -44,24 +44,29 @@ def optimise(
     *,
     policy: str | None = None,
     search: bool = True,
+    stay: bool = False,
     workers: int | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Planned:
     """The best plan for `objective` that is found before `stop`.
 
     `policy`: as of `make_plan`; where none is given and that of the file is not accepted, the others are tried.
-    `search`: whether solver and moves are used; otherwise only the heuristics are.
+    `search`: whether solver and moves are used; otherwise only the heuristics are. `stay`: no other placement than that
+    of the file is looked at.
     Cameras are grouped first. Placements that keep the groups go before those that do not, unless energy is the
     objective, for which devices may be left unused.
     """
     run = _Run(system, objective, stop, policy or system.policy, workers, tell)
-    run.propose(search=search)
+    if stay:
+        run.look_at_home()
+    else:
+        run.propose(search=search)
     if policy is None and not run.accepted:
         for other in POLICIES:
             if other != run.policy and not run.accepted and not stop.over and run.best is not None:
                 tell(f"nothing accepted under {run.policy}: trying {other}")
                 run.try_policy(other)
-    if search:
+    if search and not stay:
         run.improve()
     return run.result(policy)
 
@@ -96,9 +101,7 @@ class _Run:
 
     def propose(self, *, search: bool) -> None:
         """Looks at what the methods propose."""
-        home = tuple(self._elements.index(task.pe) for task in self._system.tasks)
-        if all(home[task] in places for task, places in enumerate(self.problem.open_places)):
-            self._look("as in the file", home)
+        self.look_at_home()
         if not self._open:
             return
         grouped = self.grouped()
@@ -110,6 +113,12 @@ class _Run:
             self._heuristics(prefix, problem)
             if search and not self._stop.over:
                 self._solver(prefix, problem)
+
+    def look_at_home(self) -> None:
+        """Looks at the placement of the file."""
+        home = tuple(self._elements.index(task.pe) for task in self._system.tasks)
+        if all(home[task] in places for task, places in enumerate(self.problem.open_places)):
+            self._look("as in the file", home)
 
     def grouped(self) -> PlacementProblem | None:
         """The problem in which the tasks of each camera stay on the device of its group."""

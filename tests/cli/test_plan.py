@@ -68,6 +68,20 @@ def test_heuristics_need_neither_solver_nor_much_time(cli: Cli, system: Path) ->
     assert "failover" not in ended.out
 
 
+def test_tasks_stay_where_the_file_has_them(cli: Cli, system: Path) -> None:
+    """Another place would be better here, and its takeovers are planned all the same."""
+    analysed = cli("analyze", system, "--json", code=None).document
+    of_file = {one["name"]: one["processor"] for one in analysed["tasks"]}
+    moved = cli("plan", system, "--optimise", "balance", "--json").document
+    assert {one["task"]: one["processor"] for one in moved["placements"]} != of_file
+    stayed = cli("plan", system, "--optimise", "balance", "--stay", "--json").document
+    assert {one["task"]: one["processor"] for one in stayed["placements"]} == of_file
+    assert all(one["method"].startswith("as in the file") for one in stayed["proposals"])
+    assert stayed["failover"]
+    assert "schedulable  tasks stay where the file has them" in cli("plan", system, "--stay").out
+    assert "leave one out" in cli("plan", system, "--stay", "--heuristics", code=2).err
+
+
 @pytest.mark.parametrize("heuristics", [(), ("--heuristics",)])
 def test_what_cannot_be_planned_ends_with_the_reason(cli: Cli, heuristics: tuple[str, ...]) -> None:
     (cli.folder / "hopeless.yaml").write_text(HOPELESS)

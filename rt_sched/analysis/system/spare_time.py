@@ -10,17 +10,22 @@ from rt_sched.analysis.system.engine import TaskBound
 from rt_sched.analysis.system.propagation import as_arrivals
 
 
-def spare_times_ns(mode: ModeLoad, bounds: Mapping[int, TaskBound], window_ns: int) -> dict[str, int | None]:
+def spare_times_ns(
+    mode: ModeLoad, bounds: Mapping[int, TaskBound], window_ns: int, among: range | None = None
+) -> dict[str, int | None]:
     """By processor, the least time within any `window_ns` in which no task of it executes; None for no bound.
 
-    Assumes one core. Source: the workload of a task in a window, Bertogna, Cirinei 2007.
+    `among`: the tasks that count, by their indices; None for all. Assumes one core. Source: the workload of a task in a
+    window, Bertogna, Cirinei 2007.
     """
-    return {load.processor.name: _spare_ns(load, bounds, window_ns) for load in mode.loads}
+    return {load.processor.name: _spare_ns(load, bounds, window_ns, among) for load in mode.loads}
 
 
-def _spare_ns(load: ProcessorLoad, bounds: Mapping[int, TaskBound], window_ns: int) -> int | None:
+def _spare_ns(load: ProcessorLoad, bounds: Mapping[int, TaskBound], window_ns: int, among: range | None) -> int | None:
     busy_ns = 0
     for task in load.tasks:
+        if among is not None and task.index not in among:
+            continue
         one = bounds[task.index]
         if one.bound is None or load.row.cores != 1:
             return None

@@ -1,8 +1,9 @@
 """What a host takes from the tasks of a paced run, as parts of the system that is analysed beside it.
 
-More tasks of a processor to the analysis are the process that publishes samples, those of emulated links, the one that
-watches the sensors where it shares a core with tasks, and, where tasks leave ordinary processes too little, what the
-kernel then lends these (`rt_sched.runtime.host.supply`). Each counts on every processor whose jobs run on its core.
+More tasks of a processor to the analysis are the process that publishes samples, those of emulated links, supervisors
+that watch over devices, the process that watches the sensors where it shares a core with tasks, and, where tasks leave
+ordinary processes too little, what the kernel then lends these (`rt_sched.runtime.host.supply`). Each counts on every
+processor whose jobs run on its core.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rt_sched.model import ExecutionTime, Placement, Plan, Sporadic, System, Tas
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.deployment import core_mates
+from rt_sched.runtime.paced.devices.supervision import Supervision
 from rt_sched.runtime.paced.feed.publisher import LATE_TIMES, Publisher
 from rt_sched.runtime.paced.health.order import HealthOrder
 from rt_sched.runtime.paced.seats.beside import Beside
@@ -45,6 +47,7 @@ class HostShare:
     `spare_ns`: by processor, what tasks leave in each of its periods at least, None where there is no bound; `counted`:
     the processors on which the loss counts, as they, or others of their core, leave less. `why_no_bounds`: where the
     tier has none then. `woken`: tasks with reservations that wake up for messages without a job as well.
+    `first_beside`: the first task of `system` that is none of the run's.
     """
 
     system: System
@@ -56,6 +59,7 @@ class HostShare:
     counted: tuple[str, ...]
     why_no_bounds: str | None = None
     woken: frozenset[int] = frozenset()
+    first_beside: int = 0
 
 
 def host_share(
@@ -74,12 +78,15 @@ def host_share(
     """
     if tier is Tier.USER:
         return HostShare(system, plan, METHODS, {}, None, {}, ())
-    methods = interrupted_methods(METHODS, plan, len(system.tasks))
+    first = len(system.tasks)
+    methods = interrupted_methods(METHODS, plan, first)
     system = with_lateness(system, beside.links)
     for link in beside.links:
         name = f"link {link.name}"
         system, plan = _with_process(system, plan, link.processor, name, link.wakeups, link.reservation)
     system, plan = with_publisher(system, plan, beside.publisher)
+    for supervisor in beside.supervisors:
+        system, plan = with_supervisor(system, plan, supervisor)
     if watch is not None and tier is Tier.FIFO and not watch.is_ordinary:
         system, plan = with_watch(system, plan, watch)
     reservations = task_reservations(system, plan) if tier is Tier.DEADLINE else {}
@@ -88,7 +95,7 @@ def host_share(
     if reservations:
         methods = (reserved_method(reservations, woken),)
     if loss is None:
-        return HostShare(system, plan, methods, reservations, None, {}, (), woken=woken)
+        return HostShare(system, plan, methods, reservations, None, {}, (), woken=woken, first_beside=first)
     mode = mode_loads(system, plan)[0]
     spare_ns = spare_times_ns(mode, mode_bounds(mode, methods), loss.period_ns)
     short = {name for name, left_ns in spare_ns.items() if left_ns is None or left_ns < loss.lost_ns}
@@ -100,10 +107,10 @@ def host_share(
     )
     if counted and tier is Tier.DEADLINE:
         why = f"reservations on {', '.join(counted)} may leave others less than what the kernel then takes: {loss.why}"
-        return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, why, woken)
+        return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, why, woken, first)
     for name in counted:
         system, plan = with_supply_loss(system, plan, loss, name)
-    return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, woken=woken)
+    return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, woken=woken, first_beside=first)
 
 
 def leaves_enough(
@@ -137,17 +144,28 @@ def why_no_bounds_under(share: HostShare, found: TakeoverResult) -> str:
         return "takeovers are analysed only where levels order the jobs, as the processes beside the tasks stand above"
     if loss is None:
         return ""
-    crossing = found.crossing
+    crossing, window_ns = found.crossing, loss.period_ns
+    nominal = mode_loads(share.system, share.plan)[0]
     phases = (
-        share.spare_ns,
-        spare_times_ns(crossing.across, crossing.bounds, loss.period_ns),
-        spare_times_ns(crossing.after, crossing.steady, loss.period_ns),
+        (nominal, mode_bounds(nominal, share.methods)),
+        (crossing.across, crossing.bounds),
+        (crossing.after, crossing.steady),
     )
+    tasks, beside = range(share.first_beside), range(share.first_beside, len(share.system.tasks))
+    taken_by = [
+        {
+            name: max(
+                window_ns - (spare_times_ns(*phase, window_ns, some).get(name, window_ns) or 0) for phase in phases
+            )
+            for name in (one.name for one in share.plan.processors)
+        }
+        for some in (tasks, beside)
+    ]
     names = [one.name for one in share.plan.processors]
     for mates in dict.fromkeys(core_mates(share.system, share.plan)):
         mine = [names[mate] for mate in mates]
-        left_ns = [min((phase.get(name, loss.period_ns) or 0) for phase in phases) for name in mine]
-        taken_ns = sum(loss.period_ns - one for one in left_ns)
+        # What runs beside the tasks stands on every processor of the core, and runs there once.
+        taken_ns = sum(taken_by[0][name] for name in mine) + max(taken_by[1][name] for name in mine)
         if mine[0] not in share.counted and loss.period_ns - taken_ns < loss.lost_ns:
             return f"tasks on {', '.join(mine)} may leave others less than what the kernel then takes: {loss.why}"
     return ""
@@ -219,6 +237,17 @@ def _with_process(
 def _called(plan: Plan, index: int, mate: int, name: str) -> str:
     """On its own processor and on others of its core."""
     return name if mate == index else f"{name} on the core of {plan.processors[mate].name}"
+
+
+def with_supervisor(system: System, plan: Plan, supervisor: Supervision) -> tuple[System, Plan]:
+    """System and plan with a supervisor on the processors of all cores that it may run on, above all tasks."""
+    mates = core_mates(system, plan)
+    for processor in sorted({mate for index in supervisor.processors for mate in mates[index]}):
+        for one in supervisor.wakeups:
+            name = f"supervisor of {supervisor.device}: {one.name} on {plan.processors[processor].name}"
+            takes = Reservation(one.cost_ns, one.period_ns, one.period_ns)
+            system, plan = _with_task(system, plan, processor, name, takes, "to look after a device")
+    return system, plan
 
 
 def with_watch(system: System, plan: Plan, watch: HealthOrder) -> tuple[System, Plan]:

@@ -35,10 +35,11 @@ from rt_sched.model import Fault
 from rt_sched.ports import Recording, Stage
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.host.supply import supply_loss
-from rt_sched.runtime.host.tiers import TierReport
+from rt_sched.runtime.host.tiers import Tier, TierReport
 from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.deployment import host_cores
 from rt_sched.runtime.paced.devices.answers import device_failover
+from rt_sched.runtime.paced.devices.supervision import supervision
 from rt_sched.runtime.paced.feed.feeder import Playback, decode_ahead
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.refusal import refuse
@@ -110,6 +111,8 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
     blows = () if faults is None else faults.blows()
     watched = {blow.link for blow in blows if blow.link is not None}
     beside = beside_tasks(system, plan, given.setup, rehearsal.bytes_of, tier, watched)
+    if failover is not None and tier is Tier.FIFO:
+        beside = replace(beside, supervisors=supervision(plan, failover, request.rate))
     if health is not None:
         enough = leaves_enough(system, plan, tier, beside, supply_loss(), health)
         health = replace(health, is_ordinary=not enough)

@@ -45,6 +45,8 @@ _OFFSET_SHARE = 0.5
 class PlanRequest:
     """What the user asked for. `search`: solver and moves, not heuristics alone. `explain`: reasons, figures, offsets.
 
+    `stay`: tasks stay where the file has them.
+
     `failover`: takeovers are planned, too. `pairs`: what is lost at one time, beside every single loss.
     `offsets`: the plan sets those of timed tasks, where bounds get better. `merge`: small tasks of one chain may become
     one task. `output`: the plan file to write, or None.
@@ -57,6 +59,7 @@ class PlanRequest:
     time_limit_s: float = 30.0
     policy: str | None = None
     search: bool = True
+    stay: bool = False
     explain: bool = False
     failover: bool = True
     pairs: tuple[str, ...] = ()
@@ -80,7 +83,7 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
     path = resolve(request.system)
     system = load_system(path, stages=ImportedStages())
     losses = (*single_losses(system), *parse_losses(request.pairs, system))
-    if request.search:
+    if request.search and not request.stay:
         load_solver()
     of_file, groups = system, NO_GROUPS
     found, failover = plain = _searched(system, request, losses, tell)
@@ -96,7 +99,7 @@ def planned_document(request: PlanRequest, tell: Callable[[str], None]) -> Row:
     if request.offsets:
         found, failover = with_better_offsets(system, found, failover, offsets, tell, losses)
     plan = failover.plan if failover is not None else None if found.best is None else found.best.plan
-    document = plan_row(system, str(path), found, plan)
+    document = plan_row(system, str(path), found, plan) | {"stay": request.stay}
     if request.offsets or request.explain:
         document["offsets"] = offset_rows(offsets, plan)
     document["merged"] = [list(group) for group in groups]
@@ -128,7 +131,13 @@ def _searched(
     stop = Stop(request.time_limit_s)
     with interruptible(stop):
         found = optimise(
-            system, Objective(request.objective), stop, policy=request.policy, search=request.search, tell=tell
+            system,
+            Objective(request.objective),
+            stop,
+            policy=request.policy,
+            search=request.search,
+            stay=request.stay,
+            tell=tell,
         )
     failover = None
     if request.failover and found.verdict is Verdict.SCHEDULABLE:

@@ -209,9 +209,14 @@ def _print_verdict(document: Row, console: Console) -> None:
         text.append(
             f"  no accepted plan was found, and none is ruled out; what comes closest: {document['method']}", style=""
         )
-        text.append("; more time, or no --heuristics, may find one" if not document["no_better_move"] else "", style="")
+        if document["stay"]:
+            text.append("; other places were not looked at", style="")
+        elif not document["no_better_move"]:
+            text.append("; more time, or no --heuristics, may find one", style="")
     elif document["method"] is None:
         text.append("  no plan was found, and none is ruled out", style="")
+    elif document["stay"]:
+        text.append("  tasks stay where the file has them", style="")
     else:
         text.append(f"  best for {document['objective']}: {document['method']}", style="")
         moves = document["moves"]

@@ -9,13 +9,11 @@ from rt_sched.runtime.paced.devices.answers import DeviceFailover
 from rt_sched.runtime.paced.devices.failover import Failover, Notice, most_notices
 from rt_sched.runtime.paced.devices.heartbeat import Heartbeats, Pulse
 from rt_sched.runtime.paced.devices.ownership import Ownership
+from rt_sched.runtime.paced.devices.supervision import LOOKS_PER_BEAT
 from rt_sched.runtime.paced.devices.watch import Watch
 from rt_sched.runtime.paced.jobs.journal import Journal
 from rt_sched.runtime.paced.roster import Roster
 from rt_sched.runtime.paced.supervisor import Duty
-
-#: How often the watch looks between two beats whether a supervisor has ended.
-_LOOKS_PER_BEAT = 2
 
 
 class DeviceGuard:
@@ -53,7 +51,7 @@ class DeviceGuard:
             self.heartbeats,
             self.watched,
             self._clock,
-            look_ns=period_ns // _LOOKS_PER_BEAT,
+            look_ns=period_ns // LOOKS_PER_BEAT,
             timeout_ns=timeout_ns,
             slack_ns=period_ns // 2,
             trust_ns=trust_ns,

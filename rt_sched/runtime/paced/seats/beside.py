@@ -9,6 +9,7 @@ from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.model import Plan, System
 from rt_sched.runtime.host.supply import deadline_share, supply_loss
 from rt_sched.runtime.host.tiers import Tier
+from rt_sched.runtime.paced.devices.supervision import Supervision
 from rt_sched.runtime.paced.feed.publisher import Publisher, publisher_of
 from rt_sched.runtime.paced.links.seat import LinkSeat, link_seats
 from rt_sched.runtime.paced.seats.fitting import Room
@@ -17,10 +18,13 @@ from rt_sched.trace.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The process that publishes samples, and those of links that messages go over."""
+    """The process that publishes samples, those of links that messages go over, and supervisors that stand above tasks
+    and watch over devices.
+    """
 
     publisher: Publisher
     links: tuple[LinkSeat, ...]
+    supervisors: tuple[Supervision, ...] = ()
 
     @property
     def reserved(self) -> tuple[tuple[str, int, Reservation], ...]:
