@@ -9,6 +9,7 @@ from rt_sched.faults.kinds import Kind, Strikes
 from rt_sched.faults.supervision import alive_timeout_ns
 from rt_sched.faults.watching import monitors_of
 from rt_sched.model import Fault, FaultKind, OverrunAction, System, Task
+from rt_sched.runtime.paced.health.order import LOOK_NS, PATIENCE_NS
 from rt_sched.units import NS_PER_MS, floor_int
 from safety.actuator import ActuatorPolicy
 
@@ -20,6 +21,8 @@ ENDING_NS = 50 * NS_PER_MS
 #: How long a spare may take, once it is called, until it serves its task. It takes its place as an ordinary process, so
 #: its core has to leave those enough.
 HANDOVER_NS = 50 * NS_PER_MS
+#: How long the watch over sensors may take to start: an ordinary process that loads its monitors.
+WATCH_START_NS = 500 * NS_PER_MS
 
 
 def declared_worst_ns(system: System, kind: Kind, monitor: str) -> int | None:
@@ -68,6 +71,18 @@ def watch_reaction_ns(system: System) -> int | None:
     limit_ns = health_age_limit_ns(system)
     gap_ns = max((alive_timeout_ns(system, task) or 0 for task in _arbiters(system)), default=0)
     return None if limit_ns is None else limit_ns + gap_ns
+
+
+def watch_return_ns(age_limit_ns: int, delay_ns: int, *, is_killed: bool) -> int:
+    """For how long no sensor is watched where the watch ends (`is_killed`), or stands still for good.
+
+    From its last report, which was up to two cycles before it ended, to the first one of the process that takes its
+    place, which starts as declared and reports within two cycles. One that stands still is ended when its supervisor
+    has waited for twice `age_limit_ns`, and for no less than `PATIENCE_NS`. `delay_ns`: two cycles. A process that ends
+    again before it reports has no bound.
+    """
+    before_ns = delay_ns if is_killed else max(PATIENCE_NS, 2 * age_limit_ns) + LOOK_NS + SUPERVISION_NS
+    return before_ns + ENDING_NS + SUPERVISION_NS + WATCH_START_NS + delay_ns
 
 
 def keeps_spare(task: Task) -> bool:

@@ -124,8 +124,15 @@ def _of_health(health: Mapping[str, Any]) -> str:
     more = f" and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
     what = f"monitors found {', '.join(told)}{more}" if found else "no monitor found anything"
     losses = f"; the watch itself was lost {plural(len(health['losses']), 'time')}" if health["losses"] else ""
+    unwatched = [_of_unwatched(one) for one in health["losses"] if one.get("unwatched_ns") is not None]
+    losses += f", and no sensor was watched for {', '.join(unwatched)}" if unwatched else ""
     names, period = ", ".join(health["sensors"]), time_with_unit(health["period_ns"])
     return f"{names} were watched while the run went on, every {period}: {what}{losses}."
+
+
+def _of_unwatched(loss: Mapping[str, Any]) -> str:
+    within = loss["within_ns"]
+    return time_with_unit(loss["unwatched_ns"]) + ("" if within is None else f" (at most {time_with_unit(within)})")
 
 
 def _of_supply(loss: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rt_sched.app.faults.all_findings import all_findings
+from rt_sched.app.faults.delays import delay_of
 from rt_sched.app.faults.document import list_document
 from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.app.inputs.stages import ImportedStages
@@ -177,16 +178,19 @@ def guarded(system: System, *names: str, **parameters: object) -> System:
 def processes_table() -> str:
     """What is declared of processes that end, for the shipped example of paced runs with one spare."""
     system = load_system(ROOT / "examples" / "host_two_cores.yaml", stages=ImportedStages())
-    found = list_document(guarded(system, "infer_front_wide", health_age_limit_ms=200))["kinds"]
+    guarded_system = guarded(system, "infer_front_wide", health_age_limit_ms=200)
+    delay_ns = delay_of(ROOT / "examples" / "host_two_cores.yaml", ROOT / "replay_data" / "hazard_short.mcap")
+    found = list_document(guarded_system, delay_ns)["kinds"]
     lines = ["| struck | by | found by, within (ms) | then | within (ms) |", "|---|---|---|---|---|"]
     for kind in found:
         for one in kind["paced_processes"]:
             of_task = _within(kind["paced_monitors"][:1])
             back, reacts = format_ms(kind["paced_recovery_ns"]), format_ms(one["reaction_ns"])
-            found_by = _within(one["monitors"])
+            found_by, again = _within(one["monitors"]), format_ms(one["unwatched_ns"])
             lines += [
                 f"| a task with a spare | `{kind['kind']}` | {of_task} | is served again | {back} |",
                 f"| `{one['process']}` | `{kind['kind']}` | {found_by} | DEGRADED, primary | {reacts} |",
+                f"| `{one['process']}` | `{kind['kind']}` | {found_by} | reports again | {again} |",
             ]
     return "\n".join(lines) + "\n"
 

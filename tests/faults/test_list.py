@@ -49,6 +49,16 @@ def test_the_end_of_the_watch_and_what_the_arbiter_does_then_are_declared(system
     assert kill["reaction_ns"] == 200 * NS_PER_MS + (alive_timeout_ns(system, arbiter) or 0)
     (unasked,) = kinds(system)["process.stall"]["paced_processes"]
     assert (unasked["monitors"][0]["worst_case_ns"], unasked["reaction_ns"]) == (None, None)
+    assert [one["unwatched_ns"] for one in (kill, stall, unasked)] == [None] * 3  # the period is not known
+
+
+@pytest.mark.parametrize(("limit_ms", "still_ms"), [(200, 1_000), (800, 1_600)])
+def test_how_long_no_sensor_is_watched_is_declared(system: System, limit_ms: int, still_ms: int) -> None:
+    """Two cycles of 60 ms in all before the end and after the start, 100 ms to notice the end, 500 ms to start."""
+    found = kinds(guarded(system, health_age_limit_ms=limit_ms), 60 * NS_PER_MS)
+    (kill,), (stall,) = (found[name]["paced_processes"] for name in ("process.kill", "process.stall"))
+    assert kill["unwatched_ns"] == (60 + 100 + 500 + 60) * NS_PER_MS
+    assert stall["unwatched_ns"] == (still_ms + 150 + 100 + 500 + 60) * NS_PER_MS
 
 
 def test_a_recording_says_how_late_messages_are_looked_at(system: System) -> None:

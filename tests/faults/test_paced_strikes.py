@@ -199,7 +199,7 @@ def test_the_watch_over_sensors_is_struck_by_its_name(drive: Drive) -> None:
     kill, stall = struck.blows()
     assert (kill.deed, kill.process, kill.task, kill.lasts_ns) == (Deed.KILL, WATCH, None, None)
     assert (stall.deed, stall.process, stall.lasts_ns) == (Deed.STALL, WATCH, 9)
-    losses = (WatchLoss(440 * MS, False, 600 * MS), WatchLoss(1300 * MS, True, None))
+    losses = (WatchLoss(440 * MS, False, 600 * MS, 390 * MS), WatchLoss(1300 * MS, True, None, 990 * MS))
     health = SimpleNamespace(noticed=(), losses=losses, order=SimpleNamespace(delay_ns=20 * MS, age_limit_ns=300 * MS))
     outcome = as_planned(struck, health=health, landed=(Landed(401 * MS, 1, 7), Landed(1000 * MS, 1, 8)))
     struck.seen = trace_of(drive, struck), outcome, ()  # type: ignore[assignment]
@@ -221,7 +221,7 @@ def test_a_later_loss_of_the_watch_is_not_of_a_standstill_that_was_over(
     drive: Drive, stall_ns: int, end_ns: int | None
 ) -> None:
     struck = struck_by(drive, fault("process.stall", WATCH, stall_ns=stall_ns))
-    health = SimpleNamespace(losses=(WatchLoss(1300 * MS, True, 1600 * MS),))
+    health = SimpleNamespace(losses=(WatchLoss(1300 * MS, True, 1600 * MS, 990 * MS),))
     outcome = as_planned(struck, health=health, landed=(Landed(1000 * MS, 1, 8),))
     struck.seen = trace_of(drive, struck), outcome, ()  # type: ignore[assignment]
     (strike,) = struck.strikes()

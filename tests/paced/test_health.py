@@ -194,6 +194,8 @@ def test_the_end_and_the_standstill_of_the_watch_are_noticed(struck: dict[str, A
     assert {one["by"] for one in losses} == {"still", "exit"}
     assert losses[0]["back_ns"] is not None, lacking(struck["folder"], losses=losses)
     assert losses[0]["back_ns"] > losses[0]["noticed_ns"]
+    assert losses[0]["unwatched_ns"] > losses[0]["back_ns"] - losses[0]["noticed_ns"]
+    assert losses[0]["within_ns"] is not None and still["back_within_ns"] is not None
 
 
 def test_without_its_watch_the_arbiter_goes_on_degraded(struck: dict[str, Any]) -> None:

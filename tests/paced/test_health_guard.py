@@ -85,7 +85,7 @@ def test_a_process_that_ends_is_replaced_and_counts_go_on(watched: Watched) -> N
     os.kill(before, signal.SIGKILL)
     watched.until(lambda: bool(watched.losses()) and watched.losses()[0].back_ns is not None)
     (loss,) = watched.losses()
-    assert not loss.still and loss.noticed_ns > 0 and (loss.back_ns or 0) >= loss.noticed_ns
+    assert not loss.still and (loss.back_ns or 0) >= loss.noticed_ns >= loss.last_ns > 0
     assert watched.pid != before and watched.notes.cycles > cycles
 
 
@@ -96,6 +96,7 @@ def test_a_process_that_stands_still_is_noticed_and_goes_on_if_it_can(watched: W
     watched.until(lambda: bool(watched.losses()))
     (loss,) = watched.losses()
     assert loss.still and loss.back_ns is None
+    assert 0 < loss.last_ns < loss.noticed_ns - ORDER.age_limit_ns
     assert loss.noticed_ns - stopped_ns > ORDER.age_limit_ns // 2
     os.kill(before, signal.SIGCONT)
     watched.until(lambda: watched.losses()[0].back_ns is not None)

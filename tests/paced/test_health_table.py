@@ -29,8 +29,8 @@ HEALTH: dict[str, Any] = {
         {"time_ns": 900 * MS, "sensor": "front", "trusted": False, "monitor": "black"},
     ],
     "losses": [
-        {"noticed_ns": 1200 * MS, "by": "exit", "back_ns": 1350 * MS},
-        {"noticed_ns": 2000 * MS, "by": "still", "back_ns": None},
+        {"noticed_ns": 1200 * MS, "by": "exit", "back_ns": 1350 * MS, "unwatched_ns": 210 * MS, "within_ns": 720 * MS},
+        {"noticed_ns": 2000 * MS, "by": "still", "back_ns": None, "unwatched_ns": 400 * MS, "within_ns": None},
     ],
 }
 
@@ -51,8 +51,9 @@ def test_every_loss_of_trust_is_a_row_with_its_own_finding() -> None:
 
 def test_what_became_of_the_watch_itself_is_told() -> None:
     lines = printed(HEALTH)
-    assert "the watch over sensors had ended, noticed at 1.200 s, reported again at 1.350 s" in lines
-    assert "the watch over sensors stood still, noticed at 2.000 s" in lines
+    back = "the watch over sensors had ended, noticed at 1.200 s, reported again at 1.350 s"
+    assert f"{back}; no sensor was watched for 210.000 ms, at most 720.000" in lines
+    assert "the watch over sensors stood still, noticed at 2.000 s; no sensor was watched for 400.000 ms" in lines
     assert "2 of 100 cycles of the watch over sensors took longer than their period" in lines
     assert "3 samples came while the watch over sensors could not see them" in lines
     quiet = printed({**HEALTH, "losses": [], "late": 0, "missed": 0})
@@ -71,7 +72,8 @@ def test_the_report_says_what_was_found() -> None:
     assert plain.startswith(
         "front, top were watched while the run went on, every 30.00 ms: monitors found black of front"
     )
-    assert "at 410.0 ms, black of front at 900.0 ms" in plain and plain.endswith("lost 2 times.")
+    assert "at 410.0 ms, black of front at 900.0 ms" in plain
+    assert plain.endswith("lost 2 times, and no sensor was watched for 210.0 ms (at most 720.0 ms), 400.0 ms.")
     quiet = host_view({"clock": "paced", "tier": "fifo", "health": {**HEALTH, "findings": [], "losses": []}})
     assert quiet is not None and any("no monitor found anything." in words for words in quiet.lead)
     without = host_view({"clock": "paced", "tier": "fifo", "health": None})

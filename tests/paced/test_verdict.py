@@ -32,6 +32,13 @@ def test_what_was_lacking_is_named() -> None:
     assert paced_status("ok", "all met", tier=Tier.FIFO, lost=0, late="2 late")[1] == "2 late"
 
 
+def test_sensors_that_nobody_watched_for_too_long_leave_a_run_incomplete() -> None:
+    found = paced_status("ok", "all met", tier=Tier.FIFO, lost=0, late=None, unwatched="nobody watched")
+    assert found == ("incomplete", "nobody watched")
+    missed = paced_status("deadline_miss", "late", tier=Tier.FIFO, lost=0, late=None, unwatched="nobody watched")
+    assert missed == ("deadline_miss", "late")
+
+
 def test_samples_that_never_came_are_told_and_no_bound_covers_them() -> None:
     for status in ("ok", "incomplete"):
         found = paced_status(status, "because", tier=Tier.FIFO, lost=0, late=None, missing=3)

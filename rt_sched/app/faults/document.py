@@ -10,9 +10,11 @@ from rt_sched.app.replay.job import ReplayResult
 from rt_sched.faults.declared import (
     declared_paced_ns,
     declared_worst_ns,
+    health_age_limit_ns,
     recovery_ns,
     watch_declared_ns,
     watch_reaction_ns,
+    watch_return_ns,
 )
 from rt_sched.faults.kinds import KINDS, Kind, Strikes
 from rt_sched.faults.outcomes import Outcome, Verdict, counts_for
@@ -136,11 +138,22 @@ def _paced_ns(system: System, kind: Kind, monitor: str, delay_ns: int) -> int | 
     return found_ns if found_ns is None or not _is_watched(kind) else found_ns + delay_ns
 
 
-def _process(system: System, kind: Kind, name: str) -> dict[str, Any]:
-    """Of the watch over sensors: who notices that it is gone, and within what time the arbiter goes on without."""
+def _process(system: System, kind: Kind, name: str, delay_ns: int | None) -> dict[str, Any]:
+    """Of the watch over sensors: who notices that it is gone, within what time the arbiter goes on without, and for how
+    long no sensor is watched; the last is None where the period is not known, or nobody says how old reports may be.
+    """
     monitor = "alive" if "stall" in kind.needs else "exit"
+    limit_ns = health_age_limit_ns(system)
+    unwatched_ns = None
+    if delay_ns is not None and limit_ns is not None:
+        unwatched_ns = watch_return_ns(limit_ns, delay_ns, is_killed=monitor == "exit")
     monitors = [{"monitor": monitor, "worst_case_ns": watch_declared_ns(system, monitor)}]
-    return {"process": name, "monitors": monitors, "reaction_ns": watch_reaction_ns(system)}
+    return {
+        "process": name,
+        "monitors": monitors,
+        "reaction_ns": watch_reaction_ns(system),
+        "unwatched_ns": unwatched_ns,
+    }
 
 
 def _recovery_ns(system: System, kind: Kind) -> int | None:
@@ -177,7 +190,7 @@ def list_document(system: System, delay_ns: int | None = None) -> dict[str, Any]
                     for name in kind.found_paced_by
                 ],
                 "paced_delay_ns": delay_ns if _is_watched(kind) else 0,
-                "paced_processes": [_process(system, kind, name) for name in kind.processes],
+                "paced_processes": [_process(system, kind, name, delay_ns) for name in kind.processes],
                 "paced_recovery_ns": _recovery_ns(system, kind),
                 "monitors": [
                     {"monitor": name, "worst_case_ns": declared_worst_ns(system, kind, name)} for name in kind.monitors

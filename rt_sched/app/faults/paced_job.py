@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,17 @@ from rt_sched.app.faults.document import run_document, status_of
 from rt_sched.app.faults.paced_findings import found_afterwards, found_in_records, found_in_run
 from rt_sched.app.faults.paced_strikes import PacedStruck
 from rt_sched.app.faults.pages import write_run
-from rt_sched.app.faults.prepared import Drive, drive_of
+from rt_sched.app.faults.prepared import Drive, drive_of, strikes_process
 from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.app.inputs.shipped import resolve
+from rt_sched.app.paced.health import unwatched_within_ns
 from rt_sched.app.paced.job import run_paced
 from rt_sched.app.paced.request import PacedRequest
 from rt_sched.app.replay.job import Progress, ReplayResult
 from rt_sched.faults.declared import recovery_ns
 from rt_sched.faults.outcomes import Outcome, Verdict, outcomes
 from rt_sched.faults.script_file import load_script
+from rt_sched.runtime.paced.order import PacedOutcome
 from sensors.recording import open_recording
 
 _KILLS = ("process.kill", "arbiter.kill")
@@ -62,7 +65,7 @@ def _document(
             **row,
             "in_run": None if one.finding is None else one.finding in in_run,
             "back_after_ns": _back(one),
-            "back_within_ns": _back_within(drive, one),
+            "back_within_ns": _back_within(drive, one, outcome, request.rate),
         }
         for row, one in zip(document["faults"], found, strict=True)
     ]
@@ -92,10 +95,16 @@ def _back(outcome: Outcome) -> int | None:
     return end_ns - outcome.strike.begin_ns if ends and end_ns is not None else None
 
 
-def _back_within(drive: Drive, outcome: Outcome) -> int | None:
-    """The bound on it, where another process has come and one stood by."""
+def _back_within(drive: Drive, outcome: Outcome, paced: PacedOutcome, rate: Fraction) -> int | None:
+    """The bound on it, where another process has come and one stood by, or where it is the watch over sensors."""
     fault = outcome.strike.fault
-    if _back(outcome) is None or fault.target not in drive.task_names:
+    if _back(outcome) is None:
+        return None
+    if strikes_process(drive, fault):
+        order = None if paced.health is None else paced.health.order
+        is_killed = fault.kind_name in _KILLS
+        return None if order is None else unwatched_within_ns(order, rate, is_killed=is_killed)
+    if fault.target not in drive.task_names:
         return None
     task = drive.system.tasks[drive.task_names.index(fault.target)]
     return recovery_ns(drive.system, task, is_killed=fault.kind_name in _KILLS, restart_ns=fault.restart_ns)

@@ -58,7 +58,9 @@ def _of_processes(kind: Mapping[str, Any]) -> Iterator[str]:
             if one["reaction_ns"] is None
             else f"; the arbiter goes on without within {format_ms(one['reaction_ns'])}"
         )
-        yield f"also strikes {one['process']}, found by {_found_by(one['monitors'])}{reacts}"
+        unwatched_ns = one["unwatched_ns"]
+        back = "" if unwatched_ns is None else f"; no sensor is watched for {format_ms(unwatched_ns)} at most"
+        yield f"also strikes {one['process']}, found by {_found_by(one['monitors'])}{reacts}{back}"
 
 
 def _found_by(monitors: Sequence[Mapping[str, Any]]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rt_sched.app.paced.actuator import actuator_of_run
 from rt_sched.app.paced.device_losses import failover_document
-from rt_sched.app.paced.health import health_document
+from rt_sched.app.paced.health import health_document, unwatched_too_long
 from rt_sched.app.paced.host_supply import HostShare, overheads_document
 from rt_sched.app.paced.links import links_document
 from rt_sched.app.paced.sections import degraded_document, sections_document
@@ -53,6 +53,7 @@ def paced_document(
         notes.append("links are emulated: messages are held for as long as modelled, and nothing travels")
     if outcome.pauses:
         notes.append(f"paused {len(outcome.pauses)} times: jobs that went on meanwhile look shorter than they are")
+    health = health_document(outcome.health, trace.horizon_ns, order.rate)
     late = f"{feed['late']} samples were published late, by up to {format_ms(feed['max_ns'])} ms"
     status, reason = paced_status(
         summary["status"],
@@ -62,6 +63,7 @@ def paced_document(
         late=late if feed["late"] else None,
         pauses=len(outcome.pauses),
         missing=feed["missing"],
+        unwatched=unwatched_too_long(health),
     )
     return {
         "status": status,
@@ -91,7 +93,7 @@ def paced_document(
             for one in outcome.alerts
         ],
         "actuator": actuator_of_run(outcome.actuator),
-        "health": health_document(outcome.health),
+        "health": health,
         "feed": feed,
         "links": links_document(outcome, order.beside.links),
         "pauses": [asdict(pause) for pause in outcome.pauses],

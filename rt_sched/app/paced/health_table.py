@@ -57,8 +57,18 @@ def _of_the_watch(health: Mapping[str, Any]) -> Iterator[str]:
     """What is to be said of the watching process itself."""
     for loss in health["losses"]:
         back = "" if loss["back_ns"] is None else f", reported again at {loss['back_ns'] / NS_PER_S:.3f} s"
-        yield f"the watch over sensors {_BY[loss['by']]}, noticed at {loss['noticed_ns'] / NS_PER_S:.3f} s{back}"
+        noticed = f"noticed at {loss['noticed_ns'] / NS_PER_S:.3f} s"
+        yield f"the watch over sensors {_BY[loss['by']]}, {noticed}{back}{_unwatched(loss)}"
     if health["late"]:
         yield f"{health['late']} of {health['cycles']} cycles of the watch over sensors took longer than their period"
     if health["missed"]:
         yield f"{health['missed']} samples came while the watch over sensors could not see them"
+
+
+def _unwatched(loss: Mapping[str, Any]) -> str:
+    """For how long no sensor was watched beside the bound; summaries of earlier versions do not have it."""
+    unwatched_ns, within_ns = loss.get("unwatched_ns"), loss.get("within_ns")
+    if unwatched_ns is None:
+        return ""
+    within = "" if within_ns is None else f", at most {format_ms(within_ns)}"
+    return f"; no sensor was watched for {format_ms(unwatched_ns)} ms{within}"

@@ -197,7 +197,7 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
             takeovers=takeovers,
         )
         if reports is not None:
-            summary["health"] = health_document(reports.record)
+            summary["health"] = health_document(reports.record, horizon_ns)
         if plan_note is not None:
             summary["notes"] = [*summary["notes"], plan_note]
         manifest = make_manifest(

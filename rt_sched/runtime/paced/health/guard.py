@@ -10,12 +10,11 @@ from rt_sched.runtime.host.child import fork
 from rt_sched.runtime.host.processes import ProcessHandle
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.health.notes import HealthNotes
+from rt_sched.runtime.paced.health.order import LOOK_NS, PATIENCE_NS
 from rt_sched.units import NS_PER_MS
 
-#: How long the process may stand still before another takes its place, at least, and how long it may take to start
-#: once the run goes on; of the host's clock.
-_PATIENCE_NS, _START_NS = 1000 * NS_PER_MS, 5000 * NS_PER_MS
-_LOOK_NS = 100 * NS_PER_MS
+#: After how long a process that has not started is ended once the run goes on; of the host's clock.
+_START_NS = 5000 * NS_PER_MS
 
 
 class HealthGuard:
@@ -38,7 +37,7 @@ class HealthGuard:
 
     def do(self, now_ns: int) -> None:
         """Looks after it, from the start of the supervisor until the run has ended."""
-        self.next_ns = now_ns + _LOOK_NS
+        self.next_ns = now_ns + LOOK_NS
         if self._clock.ended:
             self._kill()
             return
@@ -81,7 +80,7 @@ class HealthGuard:
         if not self._told:
             self._told = True
             self._lose(still=True)
-        if now_ns > since_ns + max(_PATIENCE_NS, 2 * self._still_ns):
+        if now_ns > since_ns + max(PATIENCE_NS, 2 * self._still_ns):
             self._kill()
 
     def _lose(self, *, still: bool) -> None:

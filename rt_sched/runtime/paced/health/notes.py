@@ -24,7 +24,7 @@ _FOUND = np.dtype(
     ]
 )
 _CHANGED = np.dtype([("time_ns", np.int64), ("sensor", np.int64), ("state", np.int64), ("monitor", "S16")])
-_LOST = np.dtype([("noticed_ns", np.int64), ("still", np.int64), ("back_ns", np.int64)])
+_LOST = np.dtype([("noticed_ns", np.int64), ("still", np.int64), ("back_ns", np.int64), ("last_ns", np.int64)])
 _SUMS = (
     "found",
     "changed",
@@ -37,7 +37,7 @@ _SUMS = (
     "cycle_cpu_max_ns",
     "cycle_max_ns",
 )
-_LIFE = np.dtype([("pid", np.int64), ("ready", np.int64), ("beat_ns", np.int64)])
+_LIFE = np.dtype([("pid", np.int64), ("ready", np.int64), ("beat_ns", np.int64), ("report_ns", np.int64)])
 _STATES = tuple(TrustState)
 
 
@@ -86,10 +86,11 @@ class HealthNotes:
 
     def lost(self, noticed_ns: int, *, still: bool) -> None:
         """The process has ended, or stands still."""
-        self._add("lost", self._lost, (noticed_ns, still, _NONE))
+        self._add("lost", self._lost, (noticed_ns, still, _NONE, int(self.life["report_ns"])))
 
     def back(self, time_ns: int) -> None:
-        """It reports again, if it did not."""
+        """It reports, again if it did not."""
+        self.life["report_ns"] = time_ns
         latest = min(int(self._sums["lost"]), len(self._lost)) - 1
         if latest >= 0 and self._lost[latest]["back_ns"] == _NONE:
             self._lost[latest]["back_ns"] = time_ns
@@ -122,6 +123,7 @@ class HealthNotes:
                 int(row["noticed_ns"]),
                 bool(row["still"]),
                 None if row["back_ns"] == _NONE else int(row["back_ns"]),
+                int(row["last_ns"]),
             )
             for row in self._lost[: int(sums["lost"])]
         ]

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rt_sched.units import NS_PER_MS
 from safety.monitors.delivery import Monitor
 from safety.monitors.silence import Silence
 
 #: Who sends the reports, as the arbiter's check takes it.
 HEALTH_SOURCE = "rt-health.health"
+#: How long the process may stand still before another takes its place, at least, and how often it is looked at then;
+#: of the host's clock.
+PATIENCE_NS, LOOK_NS = 1000 * NS_PER_MS, 100 * NS_PER_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class WatchLoss:
-    """The watching process itself: at `noticed_ns` it had ended, or stood `still`; `back_ns`: of its next report."""
+    """The watching process itself: at `noticed_ns` it had ended, or stood `still`; `back_ns`: of its next report.
+
+    `last_ns`: of its last report before, 0 before the first.
+    """
 
     noticed_ns: int
     still: bool
     back_ns: int | None
+    last_ns: int
 
 
 @dataclass(frozen=True, slots=True)
