@@ -16,9 +16,8 @@ from rt_sched.analysis.faults.takeovers import TakeoverResult
 from rt_sched.model import Criticality, FaultKind, SensorKind
 from rt_sched.planner.failover.ground import Ground
 from rt_sched.planner.failover.losses import Losses, targets
+from rt_sched.planner.failover.parts import ORDER
 from rt_sched.planner.failover.placing import Choices, Placing, Proposal
-
-_ORDER = (Criticality.QM, Criticality.A, Criticality.B, Criticality.C, Criticality.D)
 
 
 class GivingWay:
@@ -48,7 +47,8 @@ class GivingWay:
                 or self._cheaper_at(crossing, proposal)
                 or self._leave_welcome(proposal)
             )
-        unplaced = next((name for name in proposal.unplaced if name in self._placing.needed), None)
+        needed = [name for name in self._placing.needed if name not in self._choices.left]
+        unplaced = next((name for name in proposal.unplaced if name in needed), None)
         if unplaced is not None and unplaced not in self._choices.first:
             self._choices.first.append(unplaced)
             return True
@@ -164,4 +164,4 @@ class GivingWay:
     def _importance(self, task: str) -> tuple[bool, int, int]:
         """What gives way first comes first."""
         one = self._ground.tasks[task]
-        return task in self._placing.needed, _ORDER.index(one.criticality), -self._ground.index_of[task]
+        return task in self._placing.needed, ORDER.index(one.criticality), -self._ground.index_of[task]

@@ -17,6 +17,7 @@ from rt_sched.planner.failover.giving_way import GivingWay
 from rt_sched.planner.failover.ground import Ground
 from rt_sched.planner.failover.losses import Losses, targets
 from rt_sched.planner.failover.memory import Memory
+from rt_sched.planner.failover.parts import ORDER, levels_of, parts
 from rt_sched.planner.failover.placing import Choices, Placing, Proposal
 from rt_sched.planner.failover.weights import fusion_weights
 
@@ -54,14 +55,47 @@ class Search:
     ) -> None:
         self._ground, self._losses = ground, losses
         self._placing = Placing(ground, losses, memory)
-        self._choices = Choices(preferred=preferred or {})
-        self._giving_way = GivingWay(ground, losses, self._placing, self._choices)
+        self._preferred = preferred or {}
+        self._begin({})
+
+    def _begin(self, left: Mapping[str, str]) -> None:
+        self._choices = Choices(preferred=self._preferred, left=dict(left))
+        self._giving_way = GivingWay(self._ground, self._losses, self._placing, self._choices)
 
     def run(self) -> Outcome:
-        """The first takeover that the analysis accepts, else the one with the least to object to."""
+        """The first takeover that the analysis accepts, else the one with the least to object to.
+
+        Where none goes, and of several losses also where a task finds no place that one of lower criticality has taken,
+        the least important tasks are left out.
+        """
         safety = self._ground.system.safety
         if safety is not None and self._is_gone(safety.arbiter):
             return self._nothing(f"the device of {safety.arbiter} is lost: nothing commands, and nothing watches")
+        whole = self._best()
+        if not self._falls_short(whole):
+            return whole
+        for left in parts(self._ground, self._placing.needed):
+            self._begin(left)
+            part = self._best()
+            if part.takeover is not None and all(name in left for name, _ in part.unmoved):
+                keeps_more = whole.takeover is None or self._lost_level(part) < self._lost_level(whole)
+                return part if keeps_more else whole
+        return whole
+
+    def _falls_short(self, found: Outcome) -> bool:
+        if found.takeover is None:
+            return True
+        moved = [move.task for move in found.takeover.moves if move.task in self._placing.needed]
+        return len(self._losses) > 1 and self._lost_level(found) > min(
+            levels_of(self._ground, moved), default=len(ORDER)
+        )
+
+    def _lost_level(self, found: Outcome) -> int:
+        """The highest criticality of what goes nowhere; -1 where everything goes on."""
+        return max(levels_of(self._ground, (name for name, _ in found.unmoved)), default=-1)
+
+    def _best(self) -> Outcome:
+        """By what has been chosen so far."""
         best: Outcome | None = None
         for _ in range(MOST_PROPOSALS):
             proposal = self._placing.propose(self._choices)
@@ -71,9 +105,14 @@ class Search:
                 return best or self._nothing(str(refusal))
             if best is None or _objections(found) < _objections(best):
                 best = found
-            if found.verdict is Verdict.SCHEDULABLE or not self._giving_way.next(found.results, proposal):
+            if self._is_accepted(found) or not self._giving_way.next(found.results, proposal):
                 break
         return best if best is not None and _goes(best) else self._nothing("" if best is None else best.reason, best)
+
+    def _is_accepted(self, found: Outcome) -> bool:
+        """Whether the analysis objects to nothing, and everything goes on that is not left out."""
+        is_whole = all(name in self._choices.left for name, _ in found.unmoved)
+        return is_whole and worst_verdict([one.verdict for one in found.results]) is Verdict.SCHEDULABLE
 
     def _is_gone(self, task: str) -> bool:
         return self._ground.device_of(self._ground.home[task]) in targets(self._losses, FaultKind.DEVICE)
