@@ -2,7 +2,7 @@
 
     64 B           at 500 Hz, from before the call that sends until the receiver has the content
     64 B, rare     the same at 30 Hz: a core that has rested for longer wakes up later
-    6.2 MB         at 30 Hz, a 1920 x 1080 RGB frame that lies in the sender's own memory, until the receiver has all of it
+    6.2 MB         at 30 Hz, a 1920 x 1080 RGB frame in memory of the sender, until the receiver has all of it
     in place       at 500 Hz, the same frame already written into a slot of the transport, from before its publication
     in place, rare the same at 30 Hz
 
