@@ -98,7 +98,7 @@ def failover_of(devices: tuple[str, ...], watcher: str) -> DeviceFailover:
 
 
 def test_supervisors_that_watch_devices_delay_the_tasks_on_their_cores() -> None:
-    """That of b beats and looks for the others; those of a and c beat on one core, whose tasks wait for both."""
+    """That of b beats, looks and answers; those of a and c beat on one core, whose tasks wait for both."""
     system, plan = planned(core=1)
     plain = share_of(system, plan)
     watching = supervision(plan, failover_of(("a", "b", "c"), "b"), Fraction(1))
@@ -111,12 +111,14 @@ def test_supervisors_that_watch_devices_delay_the_tasks_on_their_cores() -> None
         "b:": 10 * NS_PER_MS,
         "c:": 10 * NS_PER_MS,
     }
-    (looks,) = (task for task in added if "looks" in task.name)
+    looks, answers = (task for task in added if "beats" not in task.name)
     assert (looks.pe, looks.separation_ns) == (("b", "cpu"), 5 * NS_PER_MS)
+    assert (answers.pe, answers.separation_ns) == (("b", "cpu"), 1000 * NS_PER_MS)
+    longer = {
+        name: response_ns(share.system, share.plan, name) - response_ns(system, plan, name) for name in ("one", "two")
+    }
     wake_ns = looks.execution.wcet_ns
-    for name in ("one", "two"):
-        longer_ns = response_ns(share.system, share.plan, name) - response_ns(system, plan, name)
-        assert longer_ns == 2 * wake_ns, name
+    assert longer == {"one": 2 * wake_ns, "two": 2 * wake_ns + answers.execution.wcet_ns}
     assert not any("supervisor" in task.name for task in plain.system.tasks)
 
 

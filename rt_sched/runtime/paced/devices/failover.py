@@ -24,7 +24,7 @@ from rt_sched.runtime.paced.shared import shared_array
 from rt_sched.transport.endings import is_ending
 
 #: How often it is looked whether processes that were killed have begun to end, while there are any, and else.
-_LOOK_NS, _SELDOM_NS = 1_000_000, 50_000_000
+_LOOK_NS, _SELDOM_NS = 2_000_000, 50_000_000
 #: Returns that a run has room for.
 _MOST_RETURNS = 64
 
