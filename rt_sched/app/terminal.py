@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from rt_sched.app.paced.health_table import print_health
+from rt_sched.app.health.table import print_health
 from rt_sched.app.plain_tables import chain_table, plain_table, red_above
 from rt_sched.errors import DeploymentError
 from rt_sched.units import NS_PER_S, format_ms

@@ -9,7 +9,7 @@ from rt_sched.faults.kinds import Kind, Strikes
 from rt_sched.faults.supervision import alive_timeout_ns
 from rt_sched.faults.watching import monitors_of
 from rt_sched.model import Fault, FaultKind, OverrunAction, System, Task
-from rt_sched.runtime.paced.health.order import LOOK_NS, PATIENCE_NS
+from rt_sched.runtime.health_order import LOOK_NS, PATIENCE_NS
 from rt_sched.units import NS_PER_MS, floor_int
 from safety.actuator import ActuatorPolicy
 

@@ -22,11 +22,11 @@ from rt_sched.faults.kinds import BY_NAME, WATCH
 from rt_sched.faults.moments import known_ns, root_of
 from rt_sched.faults.outcomes import Verdict, outcomes
 from rt_sched.faults.script import Damage, Event, FaultScript, Injection, Trigger
+from rt_sched.runtime.health_order import Noticed, WatchLoss
 from rt_sched.runtime.paced.devices.failover import Notice
 from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.faults.alerts import Alert, AlertKind
 from rt_sched.runtime.paced.faults.injector import Deed, Landed, Moment
-from rt_sched.runtime.paced.health.order import Noticed, WatchLoss
 from rt_sched.runtime.paced.roster import WorkerLoss
 from rt_sched.runtime.paced.sections.records import SectionsRecord
 from rt_sched.trace.records import SampleStatus, Trace

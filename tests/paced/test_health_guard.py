@@ -10,10 +10,10 @@ from contextlib import suppress
 
 import pytest
 
+from rt_sched.runtime.health_order import HealthOrder, WatchLoss
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.health.guard import HealthGuard
 from rt_sched.runtime.paced.health.notes import HealthNotes
-from rt_sched.runtime.paced.health.order import HealthOrder, WatchLoss
 
 MS = 1_000_000
 ORDER = HealthOrder(

@@ -8,19 +8,19 @@ import pytest
 
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.system.engine import mode_bounds
+from rt_sched.app.health.order import fed_context, health_order
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context
-from rt_sched.app.paced.health import fed_context, health_order
 from rt_sched.app.paced.host_supply import host_share, leaves_enough
 from rt_sched.config import load_system
 from rt_sched.errors import DeploymentError
 from rt_sched.model import Plan, System
 from rt_sched.planner.plan import make_plan
+from rt_sched.runtime.health_order import HealthOrder
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.feed.publisher import publisher_of
-from rt_sched.runtime.paced.health.order import HealthOrder
 from rt_sched.runtime.paced.health.side import seat_of
 from rt_sched.runtime.paced.seats.beside import Beside
 from rt_sched.units import NS_PER_MS

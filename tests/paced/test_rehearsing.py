@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rt_sched.app.paced.rehearsing import largest_messages, rehearsed_until_ns
+from rt_sched.app.inputs.decoding import largest_messages
+from rt_sched.app.paced.rehearsing import rehearsed_until_ns
 from rt_sched.config import load_system_text
 from rt_sched.errors import DataError
 from rt_sched.runtime.paced.clock import PacedClock

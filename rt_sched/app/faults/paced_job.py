@@ -13,8 +13,8 @@ from rt_sched.app.faults.paced_strikes import PacedStruck
 from rt_sched.app.faults.pages import write_run
 from rt_sched.app.faults.prepared import Drive, drive_of, strikes_process
 from rt_sched.app.faults.reactions import with_actuators
+from rt_sched.app.health.document import unwatched_within_ns
 from rt_sched.app.inputs.shipped import resolve
-from rt_sched.app.paced.health import unwatched_within_ns
 from rt_sched.app.paced.job import run_paced
 from rt_sched.app.paced.request import PacedRequest
 from rt_sched.app.replay.job import Progress, ReplayResult

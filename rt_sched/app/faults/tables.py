@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rt_sched.app.faults.pages import PAGE
-from rt_sched.app.paced.health_table import print_health
+from rt_sched.app.health.table import print_health
 from rt_sched.app.plain_tables import plain_table, red_above
 from rt_sched.units import NS_PER_S, format_ms
 

@@ -26,12 +26,12 @@ from rt_sched.app.paced.interrupted_bounds import by_levels, interrupted_methods
 from rt_sched.app.paced.links import with_lateness
 from rt_sched.app.paced.reserved_bounds import reserved_method
 from rt_sched.model import ExecutionTime, Placement, Plan, Sporadic, System, Task
+from rt_sched.runtime.health_order import HealthOrder
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.deployment import core_mates
 from rt_sched.runtime.paced.devices.supervision import Supervision
 from rt_sched.runtime.paced.feed.publisher import LATE_TIMES, Publisher
-from rt_sched.runtime.paced.health.order import HealthOrder
 from rt_sched.runtime.paced.seats.beside import Beside
 from rt_sched.runtime.paced.seats.density import waking_flows
 from rt_sched.runtime.paced.seats.reservations import task_reservations

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rt_sched import kernels
+from rt_sched.app.health.order import fed_context, health_order
+from rt_sched.app.inputs.decoding import decoder
 from rt_sched.app.inputs.log_inputs import horizon_of, map_topics, pixels_needed
 from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.shipped import resolve
@@ -14,7 +16,6 @@ from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
 from rt_sched.app.paced.actuator import actuator_order
 from rt_sched.app.paced.device_losses import device_faults, has_answers, strikes
-from rt_sched.app.paced.health import fed_context, health_order
 from rt_sched.app.paced.host_supply import leaves_enough
 from rt_sched.app.paced.rehearsing import rehearsed
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
@@ -45,7 +46,6 @@ from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.seats.beside import beside_tasks
 from rt_sched.runtime.timeline import Timeline, build_timeline
-from sensors.decode_ahead import decoded_with_pixels
 from sensors.mapping import TopicMapping
 from sensors.recording import open_recording
 
@@ -131,9 +131,7 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
         again = opened if faults is None else faults.recording(opened)
         needs = pixels_needed(system, [catalogue.create(task) for task in system.tasks], mapping)
         feed = SampleFeed(again, list(mapping.sensor_to_topic.values()), timeline)
-        decode_ahead(
-            playback, feed, lambda message: decoded_with_pixels(again.decode(message), needs.get(message.topic, ()))
-        )
+        decode_ahead(playback, feed, decoder(again, needs))
 
     order = PacedOrder(
         system=system,

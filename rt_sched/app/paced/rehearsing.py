@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
 
+from rt_sched.app.inputs.decoding import decoder, largest_messages
 from rt_sched.app.inputs.log_inputs import pixels_needed
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context
-from rt_sched.errors import DataError
 from rt_sched.lowering import lower
 from rt_sched.model import Plan, System
-from rt_sched.ports import RecordedMessage, Recording
+from rt_sched.ports import Recording
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.keys import authenticator_of
-from rt_sched.runtime.paced.jobs.codec import Encoded
 from rt_sched.runtime.paced.jobs.rehearsal import REHEARSED_NS, Rehearsal, rehearse
-from rt_sched.runtime.stage_graph import Outputs
 from rt_sched.runtime.timeline import Timeline
 from rt_sched.trace.records import SampleTable
-from sensors.decode_ahead import decoded_with_pixels
 from sensors.mapping import TopicMapping
 
 #: For so long after the first message of a recording the rehearsal waits for sensors that begin later.
@@ -45,11 +42,7 @@ def rehearsed(
             stage.start(stage_context(system, task, authenticator=authenticator_of(system)))
             stack.callback(stage.stop)
             stages.append(stage)
-        needs = pixels_needed(system, stages, mapping)
-
-        def decode(message: RecordedMessage) -> object:
-            return decoded_with_pixels(recording.decode(message), needs.get(message.topic, ()))
-
+        decode = decoder(recording, pixels_needed(system, stages, mapping))
         read = {given.source for task in system.tasks for given in task.inputs}
         until_ns = rehearsed_until_ns(system, timeline.samples, read)
         found = rehearse(
@@ -79,22 +72,3 @@ def rehearsed_until_ns(system: System, samples: SampleTable, read: Collection[st
         if sensor.name in read and len(mine) and int(mine.min()) <= first_ns + _PATIENCE_NS:
             begins_ns.append(int(mine.min()))
     return max(begins_ns) + REHEARSED_NS
-
-
-def largest_messages(
-    recording: Recording, topics: Mapping[str, str], decode: Callable[[RecordedMessage], object]
-) -> dict[str, int]:
-    """Sensor -> bytes, as it is handed on, of the message that is largest as recorded. `topics`: topic -> sensor."""
-    largest: dict[str, RecordedMessage] = {}
-    messages = recording.messages(list(topics)) if topics else iter(())
-    for message in messages:
-        known = largest.get(message.topic)
-        if message.problem is None and (known is None or len(message.payload.data) > len(known.payload.data)):
-            largest[message.topic] = message
-    found = {}
-    for topic, message in largest.items():
-        try:
-            found[topics[topic]] = Encoded(Outputs({None: decode(message)})).size
-        except DataError:
-            continue
-    return found

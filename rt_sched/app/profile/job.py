@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rt_sched import kernels
+from rt_sched.app.inputs.decoding import decoder
 from rt_sched.app.inputs.log_inputs import horizon_of, map_topics, pixels_needed
 from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.shipped import resolve
@@ -28,7 +29,6 @@ from rt_sched.runtime.keys import authenticator_of
 from rt_sched.runtime.paced.jobs.rehearsal import Example, rehearse
 from rt_sched.runtime.timeline import build_timeline
 from rt_sched.units import NS_PER_MS, ceil_int, floor_int
-from sensors.decode_ahead import decoded_with_pixels
 from sensors.recording import open_recording
 
 PROFILE_SCHEMA = "rt-sched/profile/1"
@@ -82,7 +82,7 @@ def profile(request: ProfileRequest, progress: Progress) -> dict[str, Any]:
             given,
             timeline.samples,
             SampleFeed(recording, list(mapping.sensor_to_topic.values()), timeline),
-            lambda message: decoded_with_pixels(recording.decode(message), needs.get(message.topic, ())),
+            decoder(recording, needs),
         )
         for stage in stages:
             stage.stop()

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rt_sched.app.health.order import asks_for_reports, health_order
+from rt_sched.app.inputs.decoding import decoder, largest_messages
 from rt_sched.app.inputs.log_inputs import pixels_needed
 from rt_sched.app.inputs.stages import ImportedStages
-from rt_sched.app.paced.health import asks_for_reports, health_order
-from rt_sched.app.paced.rehearsing import largest_messages
 from rt_sched.errors import DataError
 from rt_sched.faults.clocks import arriving_at, sensor_clocks
 from rt_sched.lowering.outages import sensor_outages
@@ -24,11 +24,10 @@ from rt_sched.messages.health import TrustState
 from rt_sched.model import Fault, Plan, System
 from rt_sched.ports import JobContext, RecordedMessage, Recording
 from rt_sched.runtime.feed import SampleFeed
-from rt_sched.runtime.paced.health.order import HEALTH_SOURCE, Change, HealthOrder, HealthRecord, Noticed
+from rt_sched.runtime.health_order import HEALTH_SOURCE, Change, HealthOrder, HealthRecord, Noticed
 from rt_sched.runtime.timeline import Timeline
 from safety.monitors.delivery import Delivery
 from safety.sensor_watch import SensorWatch
-from sensors.decode_ahead import decoded_with_pixels
 from sensors.mapping import TopicMapping
 
 
@@ -82,10 +81,7 @@ def watch_delay_ns(
 def _largest_bytes(system: System, recording: Recording, mapping: TopicMapping) -> dict[tuple[str, str | None], int]:
     """Of each sensor, port None, as a paced run takes it."""
     needs = pixels_needed(system, [ImportedStages().create(task) for task in system.tasks], mapping)
-
-    def decode(message: RecordedMessage) -> object:
-        return decoded_with_pixels(recording.decode(message), needs.get(message.topic, ()))
-
+    decode = decoder(recording, needs)
     sensors = {topic: sensor for sensor, topic in mapping.sensor_to_topic.items()}
     return {(sensor, None): size for sensor, size in largest_messages(recording, sensors, decode).items()}
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from rt_sched import kernels
+from rt_sched.app.health.document import health_document
+from rt_sched.app.health.order import fed_context
 from rt_sched.app.inputs.fault_args import check_fault_times, parse_faults
 from rt_sched.app.inputs.log_inputs import horizon_of, map_topics, pixels_needed, sensor_poses
 from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
-from rt_sched.app.paced.health import fed_context, health_document
 from rt_sched.app.replay.health import HealthReports, health_reports
 from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.bounds import run_bounds

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rt_sched.model import Plan, System
 from rt_sched.ports import Stage
+from rt_sched.runtime.health_order import HealthOrder, HealthRecord
 from rt_sched.runtime.host.observed import ObservedProcess
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.actuator import ActuatorOrder, ActuatorSide
@@ -23,7 +24,6 @@ from rt_sched.runtime.paced.faults.alerts import Alert
 from rt_sched.runtime.paced.faults.injector import Blow, Landed
 from rt_sched.runtime.paced.faults.strike import Strike, Struck
 from rt_sched.runtime.paced.feed.feeder import Playback
-from rt_sched.runtime.paced.health.order import HealthOrder, HealthRecord
 from rt_sched.runtime.paced.jobs.rehearsal import Rehearsal
 from rt_sched.runtime.paced.jobs.spool import Spool
 from rt_sched.runtime.paced.links.signs import LinkNotice

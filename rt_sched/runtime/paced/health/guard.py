@@ -6,11 +6,11 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from rt_sched.runtime.health_order import LOOK_NS, PATIENCE_NS
 from rt_sched.runtime.host.child import fork
 from rt_sched.runtime.host.processes import ProcessHandle
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.health.notes import HealthNotes
-from rt_sched.runtime.paced.health.order import LOOK_NS, PATIENCE_NS
 from rt_sched.units import NS_PER_MS
 
 #: After how long a process that has not started is ended once the run goes on; of the host's clock.

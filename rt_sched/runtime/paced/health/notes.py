@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rt_sched.messages.health import TrustState
-from rt_sched.runtime.paced.health.order import Change, HealthOrder, HealthRecord, Noticed, WatchLoss
+from rt_sched.runtime.health_order import Change, HealthOrder, HealthRecord, Noticed, WatchLoss
 from rt_sched.runtime.paced.shared import shared_array
 
 #: Of each, that are told one by one; further ones are dropped.

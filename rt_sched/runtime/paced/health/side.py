@@ -6,13 +6,13 @@ from functools import partial
 
 from rt_sched.ports import Port, Stage
 from rt_sched.runtime.fed_stage import FedStage
+from rt_sched.runtime.health_order import HealthOrder, HealthRecord
 from rt_sched.runtime.host.scheduling import Scheduling
 from rt_sched.runtime.host.tiers import Tier
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.health.feed import HealthFeed
 from rt_sched.runtime.paced.health.guard import HealthGuard
 from rt_sched.runtime.paced.health.notes import HealthNotes
-from rt_sched.runtime.paced.health.order import HealthOrder, HealthRecord
 from rt_sched.runtime.paced.health.watcher import HEALTH_PRIORITY, HealthSeat, HealthWatcher, watched_channel
 from rt_sched.transport import Channel
 

@@ -12,6 +12,7 @@ from rt_sched.messages import SensorHealth
 from rt_sched.messages.e2e import protect
 from rt_sched.model import Edge, EdgeKind, Overflow
 from rt_sched.ports import Message, Port, Reader
+from rt_sched.runtime.health_order import HEALTH_SOURCE, HealthOrder, Noticed, WatchedSensor
 from rt_sched.runtime.host.affinity import pin
 from rt_sched.runtime.host.child import name_process
 from rt_sched.runtime.host.memory import keep_freed_memory, lock_memory
@@ -21,7 +22,6 @@ from rt_sched.runtime.host.sleeping import set_timer_slack_ns
 from rt_sched.runtime.paced.clock import PacedClock
 from rt_sched.runtime.paced.health.feed import HealthFeed
 from rt_sched.runtime.paced.health.notes import HealthNotes
-from rt_sched.runtime.paced.health.order import HEALTH_SOURCE, HealthOrder, Noticed, WatchedSensor
 from rt_sched.runtime.paced.jobs.codec import decoded
 from rt_sched.runtime.stage_graph import NoData, Outputs
 from rt_sched.transport import Channel, ChannelReader

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from rt_sched.app.paced.health_table import print_health
+from rt_sched.app.health.table import print_health
 from rt_sched.report.host_view import host_view
 
 MS = 1_000_000

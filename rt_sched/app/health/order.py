@@ -1,23 +1,21 @@
-"""The watch over sensors in a paced run: what it is told, and what it found."""
+"""What the watch over sensors is told before a run."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from rt_sched.analysis.faults.takeover_detection import silence_timeout_ns
 from rt_sched.analysis.system.propagation import sensor_gap_ns
 from rt_sched.errors import DeploymentError
-from rt_sched.faults.declared import health_age_limit_ns, watch_return_ns
+from rt_sched.faults.declared import health_age_limit_ns
 from rt_sched.faults.watching import monitors_of
 from rt_sched.model import Plan, Sensor, SensorKind, System, Task
 from rt_sched.ports import StageContext
+from rt_sched.runtime.health_order import HEALTH_SOURCE, HealthOrder, WatchedSensor
 from rt_sched.runtime.paced.deployment import core_mates
-from rt_sched.runtime.paced.health.order import HEALTH_SOURCE, HealthOrder, HealthRecord, WatchedSensor
-from rt_sched.units import NS_PER_MS, NS_PER_US, ceil_int, floor_int, format_ns
+from rt_sched.units import NS_PER_MS, NS_PER_US, floor_int, format_ns
 from safety.monitors.silence import Silence
 from safety.vouching import GOOD_SAMPLES, HEALTH_INPUT
 
@@ -134,80 +132,3 @@ def _idlest(system: System, plan: Plan) -> int:
         load[placement.processor] += task.execution.wcet_ns / max(task.separation_ns, 1)
     of_core = [sum(load[mate] for mate in mates) for mates in core_mates(system, plan)]
     return of_core.index(min(of_core))
-
-
-def health_document(record: HealthRecord | None, end_ns: int, rate: Fraction = Fraction(1)) -> dict[str, Any] | None:
-    """The key `health` of the summary. Times of the run, which ended at `end_ns`; what CPU time and ages say is
-    measured. `rate`: run time per host time.
-    """
-    if record is None:
-        return None
-    order = record.order
-    return {
-        "is_ordinary": order.is_ordinary,
-        "sensors": [one.name for one in order.sensors],
-        "arbiter": order.reader,
-        "period_ns": order.period_ns,
-        "delay_ns": order.delay_ns,
-        "age_limit_ns": order.age_limit_ns,
-        "good_samples": order.good_samples,
-        "cycle_wcet_ns": order.cycle_wcet_ns,
-        "cycles": record.cycles,
-        "late": record.late,
-        "cycle_max_ns": record.cycle_max_ns,
-        "cycle_cpu_max_ns": record.cycle_cpu_max_ns,
-        "cpu_ns": record.cpu_ns,
-        "samples": record.samples,
-        "missed": record.missed,
-        "findings": [
-            {
-                "time_ns": one.time_ns,
-                "message_ns": one.arrival_ns,
-                "sensor": one.sensor,
-                "monitor": one.monitor,
-                "worst_case_ns": one.worst_case_ns + order.delay_ns,
-                "reason": one.reason,
-            }
-            for one in record.noticed
-        ],
-        "trust": [
-            {"time_ns": one.time_ns, "sensor": one.sensor, "trusted": one.trusted, "monitor": one.monitor}
-            for one in record.changes
-        ],
-        "losses": [_loss(record, number, end_ns, rate) for number in range(len(record.losses))],
-    }
-
-
-def _loss(record: HealthRecord, number: int, end_ns: int, rate: Fraction) -> dict[str, Any]:
-    """A loss of the watch: for how long no sensor was watched, and the bound, where it had reported since the loss
-    before and did so again before the next.
-    """
-    losses = record.losses
-    one = losses[number]
-    until_ns = end_ns if one.back_ns is None and number + 1 == len(losses) else one.back_ns
-    has_bound = until_ns is not None and (number == 0 or losses[number - 1].back_ns is not None)
-    return {
-        "noticed_ns": one.noticed_ns,
-        "by": "still" if one.still else "exit",
-        "back_ns": one.back_ns,
-        "unwatched_ns": None if until_ns is None else until_ns - one.last_ns,
-        "within_ns": unwatched_within_ns(record.order, rate, is_killed=not one.still) if has_bound else None,
-    }
-
-
-def unwatched_within_ns(order: HealthOrder, rate: Fraction, *, is_killed: bool) -> int:
-    """For how long no sensor is watched in a run at `rate`: what the host takes is more of a run that is faster."""
-    return ceil_int(watch_return_ns(order.age_limit_ns, order.delay_ns, is_killed=is_killed) * max(rate, Fraction(1)))
-
-
-def unwatched_too_long(health: Mapping[str, Any] | None) -> str | None:
-    """Where the watch took longer to return than is declared: for how long, in words; `health`: of a summary."""
-    losses = [one for one in (health or {}).get("losses", ()) if one["within_ns"] is not None]
-    late = [one for one in losses if one["unwatched_ns"] > one["within_ns"]]
-    if not late:
-        return None
-    worst = max(late, key=lambda one: int(one["unwatched_ns"] - one["within_ns"]))
-    return (
-        f"no sensor was watched for {format_ns(worst['unwatched_ns'])}, longer than the "
-        f"{format_ns(worst['within_ns'])} within which the watch returns"
-    )

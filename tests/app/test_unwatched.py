@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rt_sched.app.paced.health import health_document, unwatched_too_long
-from rt_sched.runtime.paced.health.order import HealthOrder, HealthRecord, WatchLoss
+from rt_sched.app.health.document import health_document, unwatched_too_long
+from rt_sched.runtime.health_order import HealthOrder, HealthRecord, WatchLoss
 
 MS = 1_000_000
 END = 9_000 * MS
