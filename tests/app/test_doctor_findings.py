@@ -17,6 +17,8 @@ from rt_sched.app.doctor.leftovers import leftover_findings
 from rt_sched.app.doctor.measured import histogram
 from rt_sched.app.doctor.names import NAMES, name_findings
 from rt_sched.app.doctor.resources import resource_findings
+from rt_sched.app.doctor.taken import TakenTime, taken_finding
+from rt_sched.errors import DeploymentError
 
 CPU = "sys/devices/system/cpu"
 CLOCK = "sys/devices/system/clocksource/clocksource0"
@@ -229,3 +231,25 @@ def test_a_histogram_counts_everything_once_in_classes_that_double(lateness):
     for limit, count in classes:
         below += count
         assert below == sum(late <= limit for late in lateness)
+
+
+def test_gaps_in_the_clock_of_a_core_are_told_by_their_longest_and_their_part():
+    quiet = TakenTime(0, 2 * 10**9, (), 0)
+    short = TakenTime(1, 2 * 10**9, (150_000, 250_000), 3)
+    long = TakenTime(1, 2 * 10**9, (150_000, 3_850_000), 3)
+    assert taken_finding([quiet], in_fifo=True).severity is Severity.OK
+    assert taken_finding([quiet, short], in_fifo=True).severity is Severity.NOTE
+    found = taken_finding([quiet, long], in_fifo=True)
+    assert found.severity is Severity.WARNING
+    assert found.found == "2 gaps above 100 us in 4.0 s, the longest 3.9 ms, 0.10% of the time"
+    assert "pinned" in found.mend and "switched off" not in found.found
+
+
+def test_gaps_are_not_blamed_on_the_machine_where_others_may_have_had_the_core():
+    found = taken_finding([TakenTime(0, 10**9, (5_000_000,), 7)], in_fifo=False)
+    assert "this process was switched off 7 times" in found.found and not found.mend
+
+
+def test_what_could_not_be_watched_is_told():
+    found = taken_finding(DeploymentError("no core"), in_fifo=True)
+    assert found.severity is Severity.WARNING and found.found == "not measured: no core"

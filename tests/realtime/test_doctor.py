@@ -16,6 +16,7 @@ from rt_sched.app.doctor.names import name_findings
 from rt_sched.app.doctor.tables import print_examination
 from rt_sched.cli import host
 from rt_sched.errors import DeploymentError
+from rt_sched.runtime.host.affinity import allowed_cores
 from rt_sched.runtime.host.privileges import capabilities
 from rt_sched.runtime.host.tiers import Tier, TierReport
 
@@ -57,6 +58,15 @@ def test_wake_ups_are_measured_in_every_tier_that_is_there(quick, tiers):
         assert sum(one["count"] for one in row["histogram"]) == row["count"]
     assert document["tick_ns"] > 0
     assert all(late >= 0 for late in document["cpu_timer_lateness_ns"])
+
+
+def test_the_clock_of_every_core_is_watched(quick):
+    document = json.loads(quick.stdout)
+    assert [row["core"] for row in document["taken_away"]] == sorted(allowed_cores())
+    for row in document["taken_away"]:
+        assert row["watched_ns"] >= 100_000_000
+        assert all(gap >= 100_000 for gap in row["gaps_ns"])
+    assert any(finding["name"] == "cores taken away" for finding in document["findings"])
 
 
 def test_what_is_done_is_told_on_the_error_stream(quick):

@@ -165,6 +165,27 @@ def test_wake_ups_are_never_early_and_as_many_as_asked():
     assert min(lateness) >= 0
 
 
+def test_gaps_of_the_clock_are_found_in_bursts_and_rests_do_not_count(monkeypatch):
+    """A clock that moves on by 10 at every look, once by 500 within a burst, and by 1000 in every rest."""
+    looks = [0]
+    jumps = {25: 500}
+
+    def now():
+        looks[0] += 1
+        now.time += jumps.get(looks[0], 10)
+        return now.time
+
+    def rest(until):
+        now.time = until + 1000
+
+    now.time = 0
+    monkeypatch.setattr(measure, "now_ns", now)
+    monkeypatch.setattr(measure, "sleep_until_ns", rest)
+    watched, gaps = measure.clock_gaps_ns(2000, 100, 200, 50)
+    assert gaps == [500]
+    assert 2000 <= watched < 2000 + 500
+
+
 def test_ticks_are_seen_as_the_kernel_counts_them():
     steps = measure.coarse_steps_ns(10, 10 * 10**9)
     # A busy machine lengthens distances, so that ticks go by unseen; there are no more steps than ticks.

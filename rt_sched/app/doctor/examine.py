@@ -14,13 +14,17 @@ from rt_sched.app.doctor.measured import WakeUps, cpu_timer_finding, tick_findin
 from rt_sched.app.doctor.names import name_findings
 from rt_sched.app.doctor.resources import resource_findings
 from rt_sched.app.doctor.rights import right_findings
+from rt_sched.app.doctor.taken import taken_finding, taken_times
 from rt_sched.runtime.host.measure import tick_ns
 from rt_sched.runtime.host.tiers import Tier, TierReport, available_tiers
+from rt_sched.units import NS_PER_S
 
 DOCTOR_SCHEMA = "rt-sched/doctor/1"
 #: Wake-ups of each tier and CPU timers that are measured: normally, and quickly.
 _WAKE_UPS, _QUICK_WAKE_UPS = 1000, 100
 _TIMERS, _QUICK_TIMERS = 40, 5
+#: For how long every core is watched.
+_WATCH_NS, _QUICK_WATCH_NS = 2 * NS_PER_S, NS_PER_S // 10
 
 
 def examine(need: Tier, tell: Callable[[str], None], *, quick: bool = False) -> dict[str, Any]:
@@ -52,7 +56,13 @@ def examine(need: Tier, tell: Callable[[str], None], *, quick: bool = False) -> 
     in_fifo = any(report.available for report in tiers if report.tier is Tier.FIFO)
     timers, lateness = cpu_timer_finding(_QUICK_TIMERS if quick else _TIMERS, in_fifo=in_fifo)
     findings += [tick_finding(in_fifo=in_fifo), timers]
-    return document_of(need, tiers, findings, measured) | {"cpu_timer_lateness_ns": list(lateness)}
+    tell("watching the clock of each core")
+    taken = taken_times(_QUICK_WATCH_NS if quick else _WATCH_NS, in_fifo=in_fifo)
+    findings.append(taken_finding(taken, in_fifo=in_fifo))
+    return document_of(need, tiers, findings, measured) | {
+        "cpu_timer_lateness_ns": list(lateness),
+        "taken_away": [dataclasses.asdict(one) for one in taken] if isinstance(taken, list) else [],
+    }
 
 
 def document_of(

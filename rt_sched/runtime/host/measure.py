@@ -1,4 +1,4 @@
-"""What this machine really does: lateness of wake-ups, length of a tick, granularity of CPU timers."""
+"""What this machine really does: lateness of wake-ups, length of a tick, granularity of CPU timers, lost time."""
 
 from __future__ import annotations
 
@@ -53,6 +53,26 @@ def coarse_steps_ns(steps: int, limit_ns: int) -> list[int]:
                 found.append(seen - before)
             before = seen
     return found
+
+
+def clock_gaps_ns(watch_ns: int, least_ns: int, burst_ns: int, rest_ns: int) -> tuple[int, list[int]]:
+    """For how long the calling thread watched the clock without a pause, and every gap of `least_ns` or more in it.
+
+    It watches in bursts with rests between them, which do not count, until these are `watch_ns` together.
+    """
+    watched_ns, gaps_ns = 0, []
+    with _without_collection():
+        while watched_ns < watch_ns:
+            begin = before = now_ns()
+            end = begin + burst_ns
+            while before < end:
+                now = now_ns()
+                if now - before >= least_ns:
+                    gaps_ns.append(now - before)
+                before = now
+            watched_ns += before - begin
+            sleep_until_ns(before + rest_ns)
+    return watched_ns, gaps_ns
 
 
 def cpu_timer_lateness_ns(
