@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from outputs import Outputs, Tracks, read_outputs
 
-from rt_sched.app.replay.job import Progress, ReplayRequest, run_replay
+from rt_sched.app.progress import Progress
+from rt_sched.app.replay.job import ReplayRequest, run_replay
 
 Array = npt.NDArray[np.float64]
 

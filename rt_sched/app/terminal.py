@@ -18,7 +18,7 @@ from rt_sched.errors import DeploymentError
 from rt_sched.units import NS_PER_S, format_ms
 
 if TYPE_CHECKING:
-    from rt_sched.app.replay.job import ReplayResult
+    from rt_sched.app.runs.result import ReplayResult
 
 _STATUS_STYLE = {"ok": "bold green", "incomplete": "bold yellow", "assumption_violated": "bold yellow"}
 

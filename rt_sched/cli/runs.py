@@ -28,7 +28,7 @@ from rt_sched.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from rt_sched.app.replay.job import ReplayResult
+    from rt_sched.app.runs.result import ReplayResult
     from rt_sched.app.terminal import Terminal
 
 

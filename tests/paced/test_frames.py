@@ -10,7 +10,7 @@ import pytest
 from rt_sched.app.faults.job import FaultsRequest, opened
 from rt_sched.app.faults.prepared import Drive
 from rt_sched.app.paced.frames import see_frames
-from rt_sched.app.replay.watch import FRAMES_PER_CAMERA, ReplayWatch
+from rt_sched.app.runs.watch import FRAMES_PER_CAMERA, ReplayWatch
 from rt_sched.errors import DataError
 from rt_sched.ports import RecordedMessage
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.replay.job import ReplayRequest, ReplayResult, run_replay
+from rt_sched.app.replay.job import ReplayRequest, run_replay
+from rt_sched.app.runs.result import ReplayResult
 from rt_sched.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]

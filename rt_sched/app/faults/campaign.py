@@ -14,7 +14,7 @@ from rt_sched.app.faults.document import campaign_document
 from rt_sched.app.faults.job import FaultsRequest, Unfaulted, opened, run_script
 from rt_sched.app.faults.pages import write_campaign
 from rt_sched.app.faults.prepared import Drive
-from rt_sched.app.replay.job import Progress
+from rt_sched.app.progress import Progress
 from rt_sched.config.problems import unknown
 from rt_sched.errors import ConfigError, Problem
 from rt_sched.faults.draw import LATEST, drawn_scripts

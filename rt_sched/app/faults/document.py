@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rt_sched.app.faults.prepared import Drive
-from rt_sched.app.replay.job import ReplayResult
+from rt_sched.app.runs.result import ReplayResult
 from rt_sched.faults.declared import (
     declared_paced_ns,
     declared_worst_ns,

@@ -16,7 +16,9 @@ from rt_sched.app.faults.pages import write_run
 from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.app.faults.reactions import with_actuators
 from rt_sched.app.inputs.shipped import resolve
-from rt_sched.app.replay.job import Progress, ReplayRequest, ReplayResult, run_replay
+from rt_sched.app.progress import Progress
+from rt_sched.app.replay.job import ReplayRequest, run_replay
+from rt_sched.app.runs.result import ReplayResult
 from rt_sched.faults.outcomes import Decisions, outcomes
 from rt_sched.faults.reaching import unfelt_strikes
 from rt_sched.faults.script import FaultScript

@@ -17,7 +17,8 @@ from rt_sched.app.health.document import unwatched_within_ns
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.paced.job import run_paced
 from rt_sched.app.paced.request import PacedRequest
-from rt_sched.app.replay.job import Progress, ReplayResult
+from rt_sched.app.progress import Progress
+from rt_sched.app.runs.result import ReplayResult
 from rt_sched.faults.declared import recovery_ns
 from rt_sched.faults.outcomes import Outcome, Verdict, outcomes
 from rt_sched.faults.script_file import load_script

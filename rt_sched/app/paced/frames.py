@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rt_sched.app.replay.watch import ReplayWatch
+from rt_sched.app.runs.watch import ReplayWatch
 from rt_sched.errors import DataError
 from rt_sched.ports import Recording
 from rt_sched.runtime.stage_graph import Outputs

@@ -11,8 +11,9 @@ from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.paced.prepared import prepare
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.written import write_up
-from rt_sched.app.replay.job import Progress, ReplayResult
+from rt_sched.app.progress import Progress
 from rt_sched.app.runs.folder import RunFolder
+from rt_sched.app.runs.result import ReplayResult
 from rt_sched.runtime.paced.executor import PacedRun
 
 #: What looks at a run while it goes on, given the run time each time.

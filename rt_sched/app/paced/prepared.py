@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rt_sched import kernels
 from rt_sched.app.health.order import fed_context, health_order
@@ -26,14 +25,15 @@ from rt_sched.app.paced.tiers import (
     policy_of_tier,
     system_of_tier,
 )
-from rt_sched.app.replay.job import Progress
+from rt_sched.app.progress import Progress
+from rt_sched.app.runs.ending import Replayed
 from rt_sched.faults.supervision import alive_timeout_ns
 from rt_sched.kernels import ring
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.merging import with_merged
 from rt_sched.model import Fault
-from rt_sched.ports import Recording, Stage
+from rt_sched.ports import Stage
 from rt_sched.runtime.feed import SampleFeed
 from rt_sched.runtime.host.supply import supply_loss
 from rt_sched.runtime.host.tiers import Tier, TierReport
@@ -45,8 +45,7 @@ from rt_sched.runtime.paced.feed.feeder import Playback, decode_ahead
 from rt_sched.runtime.paced.order import PacedOrder
 from rt_sched.runtime.paced.refusal import refuse
 from rt_sched.runtime.paced.seats.beside import beside_tasks
-from rt_sched.runtime.timeline import Timeline, build_timeline
-from sensors.mapping import TopicMapping
+from rt_sched.runtime.timeline import build_timeline
 from sensors.recording import open_recording
 
 
@@ -54,19 +53,14 @@ from sensors.recording import open_recording
 class Prepared:
     """`order`: what is to run. `given`: its schedule as planned. `tiers`: what was found of each.
 
-    `recording`, `timeline`: with the faults of a script. `lost`: devices that are to be lost. `plan_note`: about the
-    plan file, None where there is nothing to say.
+    `lost`: devices that are to be lost.
     """
 
     order: PacedOrder
     given: MachineInput
     tiers: tuple[TierReport, ...]
-    recording: Recording
-    mapping: TopicMapping
-    timeline: Timeline
-    system_path: Path | None
+    replayed: Replayed
     lost: tuple[Fault, ...]
-    plan_note: str | None
 
 
 def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults: PacedFaults | None) -> Prepared:
@@ -155,4 +149,5 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
         restarts=len(lost) + len(blows),
         health=health,
     )
-    return Prepared(order, given, tuple(tiers), recording, mapping, timeline, system_path, tuple(lost), plan_note)
+    replayed = Replayed(request, system, system_path, plan, plan_note, recording, mapping, timeline)
+    return Prepared(order, given, tuple(tiers), replayed, tuple(lost))

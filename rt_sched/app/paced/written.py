@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from rt_sched.app.inputs.log_inputs import sensor_poses
 from rt_sched.app.paced.device_losses import detection_of, losses_of
 from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.frames import see_frames
@@ -21,16 +20,14 @@ from rt_sched.app.paced.request import PacedFaults, PacedRequest
 from rt_sched.app.paced.sections import section_monitors
 from rt_sched.app.paced.shared_cores import why_contended_under, why_core_is_contended
 from rt_sched.app.paced.suspensions import suspension_monitors
-from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.bounds import run_bounds, without_bounds
-from rt_sched.app.runs.documents import published_messages, write_documents
+from rt_sched.app.runs.documents import published_messages
+from rt_sched.app.runs.ending import Judged, write_run
 from rt_sched.app.runs.judged_chains import judged_chains
-from rt_sched.app.runs.manifest import make_manifest, run_inputs
-from rt_sched.app.runs.summary import make_summary
 from rt_sched.app.runs.takeover_runs import takeover_runs
+from rt_sched.app.runs.watch import ReplayWatch
 from rt_sched.faults.outcomes import Decisions
 from rt_sched.lowering import lower
-from rt_sched.lowering.routes import as_placed
 from rt_sched.model import System
 from rt_sched.ports import JobContext
 from rt_sched.record.mcap_writer import OutputRecorder
@@ -41,7 +38,7 @@ from rt_sched.runtime.paced.gather import Course, trace_of
 from rt_sched.runtime.paced.order import PacedOutcome
 from rt_sched.runtime.stage_graph import FinishedJob, NoData, samples_read
 from rt_sched.sim.simulation import Simulation
-from rt_sched.trace.records import JobStatus, Trace, schedule_sha256
+from rt_sched.trace.records import JobStatus, Trace
 
 #: Nobody checks a paced trace against the rules of the modelled schedule: this host's kernel made it.
 _NOT_CHECKED: dict[str, Any] = {"checked": [], "violations": [], "violation_counts": {}}
@@ -62,7 +59,8 @@ def write_up(
     """Looks at everything that happened, and writes it into `folder`."""
     order, given, lost = prepared.order, prepared.given, prepared.lost
     system, plan, tier, failover = order.system, order.plan, order.tier, order.failover
-    recording, mapping, timeline, horizon_ns = prepared.recording, prepared.mapping, prepared.timeline, order.horizon_ns
+    replayed, horizon_ns = prepared.replayed, order.horizon_ns
+    recording, mapping, timeline = replayed.recording, replayed.mapping, replayed.timeline
     with ExitStack() as stack:
         edge_names = Simulation(given, rows=1).trace().edges
         lost, detection = (*losses_of(lost, outcome), *link_losses(order, outcome)), detection_of(failover, outcome)
@@ -81,9 +79,7 @@ def write_up(
             )
         )
         watch = ReplayWatch(system, trace.samples)
-        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=max(timeline.origin_ns, 0)))
-        if poses := sensor_poses(system, recording, mapping):
-            recorder.add_static_transforms("vehicle", poses)
+        recorder = stack.enter_context(replayed.outputs(folder))
         _see_all(system, trace, outcome, watch, recorder)
         shown = recording if faults is None else faults.recording(recording)
         see_frames(watch, shown, list(mapping.sensor_to_topic.values()), timeline)
@@ -125,35 +121,15 @@ def write_up(
         )
         if why_none is not None:
             bounds = without_bounds(bounds, why_none)
-        summary = make_summary(
-            system=as_placed(system, plan),
-            plan=plan,
-            trace=trace,
-            chains=chains,
-            recording=recording,
-            recording_name=request.log,
-            mapping=mapping,
-            timeline=timeline,
-            faults=lost,
-            watch=watch,
-            trace_check=_NOT_CHECKED,
-            bounds=bounds,
-            detection=detection,
-            takeovers=takeovers,
-            noticed=link_notices(outcome),
+        noticed = link_notices(outcome)
+        summary, manifest = write_run(
+            folder,
+            replayed,
+            Judged(trace, _NOT_CHECKED, watch, lost, chains, bounds, detection, takeovers, noticed),
+            recorder,
+            {"seed": 0, "policy": plan.policy, "clock": "paced", "tier": tier.value, "rate": str(request.rate)},
+            lambda known: paced_document(order, outcome, trace, prepared.tiers, share, known),
         )
-        summary |= paced_document(order, outcome, trace, prepared.tiers, share, summary)
-        if prepared.plan_note is not None:
-            summary["notes"] = [*summary["notes"], prepared.plan_note]
-        manifest = make_manifest(
-            inputs=run_inputs(request.log, recording.path, request.system, prepared.system_path, request.plan),
-            command=request.command,
-            options={"seed": 0, "policy": plan.policy, "clock": "paced", "tier": tier.value, "rate": str(request.rate)},
-            schedule_sha256=schedule_sha256(trace),
-            outputs_sha256=watch.outputs_sha256,
-        )
-        recorder.close()
-        write_documents(folder, system, trace, chains, lost, summary, manifest, watch)
     return Written(summary, manifest, watch.decisions)
 
 

@@ -19,7 +19,7 @@ from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
 from rt_sched.app.profile.measure import Measured, measure
-from rt_sched.app.replay.job import Progress
+from rt_sched.app.progress import Progress
 from rt_sched.app.runs.manifest import file_sha256, machine, versions
 from rt_sched.errors import DataError
 from rt_sched.lowering import lower

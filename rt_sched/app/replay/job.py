@@ -8,32 +8,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from rt_sched import kernels
 from rt_sched.app.health.document import health_document
 from rt_sched.app.health.order import fed_context
 from rt_sched.app.inputs.fault_args import check_fault_times, parse_faults
-from rt_sched.app.inputs.log_inputs import horizon_of, map_topics, pixels_needed, sensor_poses
+from rt_sched.app.inputs.log_inputs import horizon_of, map_topics, pixels_needed
 from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.inputs.systems import stage_context, system_for
+from rt_sched.app.progress import Progress
 from rt_sched.app.replay.health import HealthReports, health_reports
-from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.bounds import run_bounds
 from rt_sched.app.runs.check_trace import check_document
-from rt_sched.app.runs.documents import published_messages, write_documents
+from rt_sched.app.runs.documents import published_messages
+from rt_sched.app.runs.ending import Judged, Replayed, write_run
 from rt_sched.app.runs.folder import RunFolder
 from rt_sched.app.runs.judged_chains import judged_chains
-from rt_sched.app.runs.manifest import make_manifest, run_inputs
-from rt_sched.app.runs.summary import make_summary
+from rt_sched.app.runs.result import ReplayResult
 from rt_sched.app.runs.takeover_runs import takeover_runs
+from rt_sched.app.runs.watch import ReplayWatch
 from rt_sched.lowering import lower
 from rt_sched.lowering.machine_input import MachineInput
 from rt_sched.lowering.merging import with_merged
-from rt_sched.lowering.routes import as_placed
-from rt_sched.messages import ArbiterDecision, EncodedImage
+from rt_sched.messages import EncodedImage
 from rt_sched.model import System, Task
 from rt_sched.ports import Recording, Stage
 from rt_sched.record.mcap_writer import OutputRecorder
@@ -47,17 +47,9 @@ from rt_sched.runtime.lockstep import execute
 from rt_sched.runtime.stage_graph import FinishedJob, StageGraph, samples_read
 from rt_sched.runtime.timeline import Timeline, build_timeline
 from rt_sched.sim import Simulation
-from rt_sched.trace.records import schedule_sha256
 from sensors.decode_ahead import DecodeAhead
 from sensors.mapping import TopicMapping
 from sensors.recording import open_recording
-
-
-class Progress(Protocol):
-    """Where a long job says how far it is."""
-
-    def step(self, text: str) -> None: ...
-    def advance(self, done_ns: int, total_ns: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +87,6 @@ class Injected(Protocol):
 
     def restarts(self) -> Mapping[int, Sequence[int]]:
         """By the index of a task, when its process begins anew, in ns."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayResult:
-    """`folder`: the finished run folder. `summary`, `manifest`: the documents in it. `wall_s`: seconds on this host.
-
-    `decisions`: those of the arbiter, with their times in ns.
-    """
-
-    folder: Path
-    summary: dict[str, Any]
-    manifest: dict[str, Any]
-    wall_s: float
-    decisions: Sequence[tuple[int, ArbiterDecision]] = ()
 
 
 def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | None = None) -> ReplayResult:
@@ -153,10 +131,8 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
         )
         simulation = Simulation(machine if injected is None else injected.machine(machine))
         watch = ReplayWatch(system, timeline.samples)
-        # A recording that counts from 0 may have been captured before that, where the file format has no times.
-        recorder = stack.enter_context(OutputRecorder(folder / "output.mcap", time_zero_ns=max(timeline.origin_ns, 0)))
-        if poses := sensor_poses(system, recording, mapping):
-            recorder.add_static_transforms("vehicle", poses)
+        replayed = Replayed(request, system, system_path, plan, plan_note, recording, mapping, timeline)
+        recorder = stack.enter_context(replayed.outputs(folder))
         threads = request.threads or os.cpu_count() or 1
         progress.step("loading the scheduling kernel")
         kernels.warm_up()
@@ -177,39 +153,17 @@ def run_replay(request: ReplayRequest, progress: Progress, injected: Injected | 
         )
         progress.step("writing the run folder")
         trace = simulation.trace()
-        trace_check = check_document(trace)
         chains = judged_chains(system, plan, trace, faults, recorded, watch.refused_rows, detection.plan_changes)
         takeovers = takeover_runs(system, plan, trace, detection, faults, recorded, watch.refused_rows)
         bounds = run_bounds(system, plan, trace, chains, watch.refused_rows, takeovers)
-        summary = make_summary(
-            system=as_placed(system, plan),
-            plan=plan,
-            trace=trace,
-            chains=chains,
-            recording=recording,
-            recording_name=request.log,
-            mapping=mapping,
-            timeline=timeline,
-            faults=faults,
-            watch=watch,
-            trace_check=trace_check,
-            bounds=bounds,
-            detection=detection,
-            takeovers=takeovers,
+        summary, manifest = write_run(
+            folder,
+            replayed,
+            Judged(trace, check_document(trace), watch, faults, chains, bounds, detection, takeovers),
+            recorder,
+            {"seed": request.seed, "policy": plan.policy, "clock": "lockstep", "tier": "modelled"},
+            lambda _: {} if reports is None else {"health": health_document(reports.record, horizon_ns)},
         )
-        if reports is not None:
-            summary["health"] = health_document(reports.record, horizon_ns)
-        if plan_note is not None:
-            summary["notes"] = [*summary["notes"], plan_note]
-        manifest = make_manifest(
-            inputs=run_inputs(request.log, recording.path, request.system, system_path, request.plan),
-            command=request.command,
-            options={"seed": request.seed, "policy": plan.policy, "clock": "lockstep", "tier": "modelled"},
-            schedule_sha256=schedule_sha256(trace),
-            outputs_sha256=watch.outputs_sha256,
-        )
-        recorder.close()
-        write_documents(folder, system, trace, chains, faults, summary, manifest, watch)
     return ReplayResult(run.target, summary, manifest, time.monotonic() - began, tuple(watch.decisions))
 
 

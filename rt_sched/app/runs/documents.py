@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rt_sched.app.replay.frames import annotated_frames
-from rt_sched.app.replay.watch import ReplayWatch
+from rt_sched.app.runs.frames import annotated_frames
 from rt_sched.app.runs.judged_chains import JudgedChain
+from rt_sched.app.runs.watch import ReplayWatch
 from rt_sched.errors import DeploymentError
 from rt_sched.model import Fault, System
 from rt_sched.record.perfetto import Mark, write_perfetto

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from rt_sched.app.inputs.stages import ImportedStages
-from rt_sched.app.replay.watch import ReplayWatch
 from rt_sched.app.runs.actuator import actuator_of_decisions
 from rt_sched.app.runs.bounds import RunBounds, tripped, violated
 from rt_sched.app.runs.fault_outcomes import fault_outcomes
@@ -18,6 +17,7 @@ from rt_sched.app.runs.reasons import choices_once
 from rt_sched.app.runs.safety_path import e2e_rows, shared_document
 from rt_sched.app.runs.status import LateJobs, Losses, run_status
 from rt_sched.app.runs.takeover_runs import TakeoverRun, takeover_notes
+from rt_sched.app.runs.watch import ReplayWatch
 from rt_sched.lowering import lost_devices
 from rt_sched.lowering.outages import Outages
 from rt_sched.model import Fault, Plan, System

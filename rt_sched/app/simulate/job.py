@@ -14,7 +14,7 @@ from rt_sched.app.inputs.plan_files import plan_for, policy_problems
 from rt_sched.app.inputs.scenario_files import scenario_for
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
-from rt_sched.app.replay.job import Progress
+from rt_sched.app.progress import Progress
 from rt_sched.app.simulate.beginning import Beginning, look_at_beginning
 from rt_sched.app.simulate.document import simulation_document
 from rt_sched.app.simulate.evidence import evidence_of

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 from rt_sched.analysis.faults.takeover_detection import concept_of
-from rt_sched.app.replay.job import Progress
+from rt_sched.app.progress import Progress
 from rt_sched.app.simulate.trace import TracedRun
 from rt_sched.kernels.bulk.tables import Bulk
 from rt_sched.lowering import Execution, lower

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rt_sched.app.replay.watch import ReplayWatch
+from rt_sched.app.runs.watch import ReplayWatch
 from rt_sched.messages import Detections2D, ImageTracks
 from rt_sched.runtime.stage_graph import FinishedJob, Outputs
 

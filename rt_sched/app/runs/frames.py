@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rt_sched.app.replay.watch import ReplayWatch
+from rt_sched.app.runs.watch import ReplayWatch
 from rt_sched.errors import DataError
 from rt_sched.report.run_data import AnnotatedFrame
 from rt_sched.units import NS_PER_S
