@@ -12,16 +12,14 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rt_sched.errors import DataError
 from rt_sched.messages.sensor import SensorMessage
 from rt_sched.ports.source import RecordedMessage, TopicInfo
 from rt_sched.units import MAX_TIME_NS
+from sensors.block_index import Block, BlockDamage, Index, IndexBuilder, RawMessage
 from sensors.ros_decode import decode_message
 from sensors.ros_types import RosChannel, recorded_message
 
@@ -30,87 +28,6 @@ CACHE_BYTES = 256 * 2**20
 #: No recorder makes chunks this large; a larger figure in a file is damage, not a request for memory.
 MAX_BLOCK_BYTES = 2**31
 _NOTES_SHOWN = 6
-
-
-@dataclass(slots=True)
-class Block:
-    """One compressed chunk, or a run of loose message records.
-
-    `offset`, `end`: file positions of the record or run. `data_offset`, `data_size`: the stored bytes.
-    `uncompressed_size`, `crc`: as the file states, 0 where it does not. `index_end`: end of the index records that
-    follow, which tell how many messages a damaged chunk had. `truncated`: the file ends inside it.
-    """
-
-    offset: int
-    end: int
-    data_offset: int
-    data_size: int
-    compression: str = ""
-    uncompressed_size: int = 0
-    crc: int = 0
-    index_end: int = 0
-    truncated: bool = False
-
-
-class BlockDamage(Exception):
-    """A part of the file cannot be read: why, and the file position."""
-
-    def __init__(self, reason: str, offset: int) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.offset = offset
-
-
-class RawMessage(NamedTuple):
-    """Where a message lies: its channel, log time, and the bounds of its data inside the block."""
-
-    channel_id: int
-    log_time_ns: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Index:
-    """Messages in file order; `order` lists them by (log time, file order)."""
-
-    log_time_ns: npt.NDArray[np.int64]
-    channel_id: npt.NDArray[np.int64]
-    block: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
-    order: npt.NDArray[np.int64]
-
-
-@dataclass(slots=True)
-class _IndexBuilder:
-    log_time_ns: list[npt.NDArray[np.int64]] = field(default_factory=list)
-    channel_id: list[npt.NDArray[np.int64]] = field(default_factory=list)
-    block: list[npt.NDArray[np.int64]] = field(default_factory=list)
-    start: list[npt.NDArray[np.int64]] = field(default_factory=list)
-    end: list[npt.NDArray[np.int64]] = field(default_factory=list)
-
-    def add(self, block: int, messages: Sequence[RawMessage]) -> None:
-        count = len(messages)
-        self.log_time_ns.append(np.fromiter((m.log_time_ns for m in messages), np.int64, count))
-        self.channel_id.append(np.fromiter((m.channel_id for m in messages), np.int64, count))
-        self.start.append(np.fromiter((m.start for m in messages), np.int64, count))
-        self.end.append(np.fromiter((m.end for m in messages), np.int64, count))
-        self.block.append(np.full(count, block, np.int64))
-
-    def build(self) -> _Index:
-        def joined(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-            return np.concatenate(parts) if parts else np.zeros(0, np.int64)
-
-        times = joined(self.log_time_ns)
-        return _Index(
-            times,
-            joined(self.channel_id),
-            joined(self.block),
-            joined(self.start),
-            joined(self.end),
-            np.argsort(times, kind="stable"),
-        )
 
 
 class BlockRecording(ABC):
@@ -130,7 +47,7 @@ class BlockRecording(ABC):
         self._lost_messages = 0
         self._lost_count_known = True
         self._orphans: dict[int, tuple[int, int]] = {}
-        self._index: _Index | None = None
+        self._index: Index | None = None
         self._found: Counter[int] = Counter()
         self._cache: OrderedDict[int, memoryview] = OrderedDict()
         self._cache_bytes = 0
@@ -275,14 +192,14 @@ class BlockRecording(ABC):
     def _declared_complete(self) -> bool:
         return self._declared_counts is not None and self._declared_counts.keys() <= self._channels.keys()
 
-    def _ensure_index(self) -> _Index:
+    def _ensure_index(self) -> Index:
         with self._lock:
             if self._index is None:
                 self._index = self._build_index()
             return self._index
 
-    def _build_index(self) -> _Index:
-        builder = _IndexBuilder()
+    def _build_index(self) -> Index:
+        builder = IndexBuilder()
         self._found = Counter()
         for number, block in enumerate(self._blocks):
             messages: list[RawMessage] = []

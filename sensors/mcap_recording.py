@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any, TypeVar
 
-from sensors.block_recording import MAX_BLOCK_BYTES, Block, BlockDamage, BlockRecording, RawMessage
+from sensors.block_index import Block, BlockDamage, RawMessage
+from sensors.block_recording import MAX_BLOCK_BYTES, BlockRecording
 from sensors.ros_types import make_channel
 
 MAGIC = b"\x89MCAP0\r\n"

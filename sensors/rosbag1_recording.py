@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rt_sched.units import NS_PER_S
-from sensors.block_recording import Block, BlockDamage, BlockRecording, RawMessage
+from sensors.block_index import Block, BlockDamage, RawMessage
+from sensors.block_recording import BlockRecording
 from sensors.ros_types import make_channel
 
 MAGIC = b"#ROSBAG V2.0\n"

@@ -15,7 +15,7 @@ from rt_sched.errors import DataError
 from rt_sched.messages import EncodedImage, ImuSample, PointCloud
 from rt_sched.ports.source import Recording, TopicKind
 from sensors import block_recording, mcap_recording
-from sensors.block_recording import Block
+from sensors.block_index import Block
 from sensors.recording import open_recording
 
 
