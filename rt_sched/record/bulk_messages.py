@@ -16,7 +16,6 @@ from rt_sched.record.cdr import Layout, align, body, new_message, set_count, str
 
 Stamp = tuple[int, int]
 Pose = tuple[float, float, float, float, float, float, float]
-Triple = tuple[float, float, float]
 Rgba = tuple[float, float, float, float]
 
 AT_ORIGIN: Pose = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)

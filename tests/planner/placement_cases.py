@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
-from rt_sched.planner.placing.problem import PlacementProblem, uniform_hops
+from rt_sched.planner.placing.problem import Hop, PlacementProblem
 
 #: Topcuoglu, Hariri, Wu 2002, figure 2: computation costs on three processors, and (before, after, communication).
 _COSTS = (
@@ -20,7 +21,7 @@ _EDGES = (
 def topcuoglu() -> PlacementProblem:
     """The ten tasks on which HEFT takes 80 and the best schedule 73."""
     names = tuple(f"n{number}" for number in range(1, 11))
-    hops = uniform_hops([(before - 1, after - 1, cost) for before, after, cost in _EDGES], 3)
+    hops = _uniform_hops([(before - 1, after - 1, cost) for before, after, cost in _EDGES], 3)
     return PlacementProblem(names, ("p1", "p2", "p3"), (1, 1, 1), (0, 1, 2), _COSTS, hops)
 
 
@@ -36,5 +37,13 @@ def random_graph(seed: int, tasks: int, places: int = 3) -> PlacementProblem:
     names = tuple(f"t{number}" for number in range(tasks))
     return PlacementProblem(
         names, tuple(f"p{p}" for p in range(places)), (1,) * places, tuple(range(places)), costs,
-        uniform_hops(edges, places),
+        _uniform_hops(edges, places),
     )  # fmt: skip
+
+
+def _uniform_hops(edges: Sequence[tuple[int, int, int]], groups: int) -> tuple[Hop, ...]:
+    """Hops that cost the same between any two groups: (before, after, cost)."""
+    return tuple(
+        Hop(before, after, tuple(tuple(0 if g == h else cost for h in range(groups)) for g in range(groups)))
+        for before, after, cost in edges
+    )

@@ -25,7 +25,3 @@ class Memory:
     def keep(self, task: str, device: str) -> None:
         """From now on a task stands by on a device."""
         self._there[device].add(task)
-
-    def used_bytes(self, device: str) -> int:
-        """What residents and standbys of a device occupy."""
-        return sum(self._needed[one] for one in self._there[device])

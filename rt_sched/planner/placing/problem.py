@@ -159,11 +159,3 @@ def check_frame(problem: PlacementProblem, schedule: FrameSchedule) -> list[str]
             ):
                 broken.append(f"{names[one]} and {names[other]} overlap")
     return broken
-
-
-def uniform_hops(edges: Sequence[tuple[int, int, int]], groups: int) -> tuple[Hop, ...]:
-    """Hops that cost the same between any two groups: (before, after, cost)."""
-    return tuple(
-        Hop(before, after, tuple(tuple(0 if g == h else cost for h in range(groups)) for g in range(groups)))
-        for before, after, cost in edges
-    )

@@ -230,10 +230,6 @@ class State:
         """Whether enforcement has to wait: the job holds a lock, or spins for one."""
         return bool(job.held) or (job.waits_for is not None and self.is_msrp(job.waits_for))
 
-    def is_locking(self, job: Job) -> bool:
-        """Holds a lock or spins for one: what enforcement waits for."""
-        return bool(job.held) or (job.waits_for is not None and self.is_msrp(job.waits_for))
-
     def policy(self, job: Job) -> Policy:
         return self.g.processors[self.processor(job)].policy
 
