@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "plots"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "scripts"))
 
 from pages import PAGES, Example, cell, chain_cell, examples, run, system_texts, task_cell
 

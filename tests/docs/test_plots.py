@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "plots"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "scripts"))
 
 import priority_inversion
 from pages import PAGES, examples, run
@@ -23,7 +23,7 @@ def plots() -> dict[str, str]:
 
 def test_the_plots_beside_the_page_are_up_to_date(plots: dict[str, str]) -> None:
     for name, content in plots.items():
-        assert (PAGES / name).read_text(encoding="utf-8") == content, "run python docs/plots/priority_inversion.py"
+        assert (PAGES / name).read_text(encoding="utf-8") == content, "run python docs/scripts/priority_inversion.py"
         assert f"({name})" in (PAGES / "resources.md").read_text()
 
 

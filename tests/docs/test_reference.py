@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "plots"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "scripts"))
 
 import configuration_reference
 
@@ -14,7 +14,7 @@ from rt_sched.config.loader import SYSTEM
 
 def test_the_page_is_up_to_date() -> None:
     page = configuration_reference.PAGE.read_text(encoding="utf-8")
-    assert page == configuration_reference.reference(), "run python docs/plots/configuration_reference.py"
+    assert page == configuration_reference.reference(), "run python docs/scripts/configuration_reference.py"
 
 
 def test_every_key_has_a_row_and_every_link_an_aim() -> None:

@@ -15,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[1] / "configuration.md"
 _HEAD = """\
 # System files: every key
 
-This page is made from the tables by which the loader reads a file, by `python docs/plots/configuration_reference.py`.
+This page is made from the tables by which the loader reads a file, by `python docs/scripts/configuration_reference.py`.
 What each concept means is told [elsewhere](concepts/README.md). Times carry a unit (`33ms`, `2.5us`), and so do rates
 (`30Hz`, `30000/1001Hz`), sizes (`6.2MB`), bandwidths (`10Gbit/s`), drifts (`20ppm`), speeds (`50km/h`), lengths (`40m`)
 and accelerations (`6m/s2`). Every mistake in a file is reported at once, with its line and column. Top-level keys that

@@ -1,1 +1,0 @@
-"""`rt-sched chart`: the schedule of a run that was recorded."""
