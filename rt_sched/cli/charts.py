@@ -29,7 +29,7 @@ def chart(
     as_json: Json = False,
 ) -> None:
     """Draw a stretch of a recorded run's schedule: who ran when, waited, held a lock or missed its deadline."""
-    from rt_sched.app.chart.job import ChartRequest, chart_document, charted
+    from rt_sched.app.chart import ChartRequest, chart_document, charted
     from rt_sched.app.simulate.gantt import print_chart
 
     request = ChartRequest(run=run, window=window, rows=rows, output=output)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rt_sched.app.chart.job import ChartRequest, chart_document, charted
+from rt_sched.app.chart import ChartRequest, chart_document, charted
 from rt_sched.errors import ConfigError, DataError
 from rt_sched.lowering.machine_input import MachineInput, Policy, ProcessorRow, TaskRow
 from rt_sched.record.trace_file import TRACE_FILE, save_trace
