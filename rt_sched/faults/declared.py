@@ -8,8 +8,9 @@ from rt_sched.analysis.faults.takeover_detection import detection_of_losses
 from rt_sched.faults.kinds import Kind, Strikes
 from rt_sched.faults.supervision import alive_timeout_ns
 from rt_sched.faults.watching import monitors_of
-from rt_sched.model import Fault, FaultKind, OverrunAction, System, Task
+from rt_sched.model import Fault, FaultKind, System, Task
 from rt_sched.runtime.health_order import LOOK_NS, PATIENCE_NS
+from rt_sched.runtime.spares import keeps_spare
 from rt_sched.units import NS_PER_MS, floor_int
 from safety.actuator import ActuatorPolicy
 
@@ -83,11 +84,6 @@ def watch_return_ns(age_limit_ns: int, delay_ns: int, *, is_killed: bool) -> int
     """
     before_ns = delay_ns if is_killed else max(PATIENCE_NS, 2 * age_limit_ns) + LOOK_NS + SUPERVISION_NS
     return before_ns + ENDING_NS + SUPERVISION_NS + WATCH_START_NS + delay_ns
-
-
-def keeps_spare(task: Task) -> bool:
-    """Whether another process of the task stands by in a paced run, started and warm."""
-    return task.budget_ns is not None and task.budget.action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
 
 
 def recovery_ns(system: System, task: Task, *, is_killed: bool, restart_ns: int | None = None) -> int | None:

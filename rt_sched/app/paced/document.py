@@ -20,8 +20,8 @@ from rt_sched.app.paced.tiers import tier_rows
 from rt_sched.app.paced.verdict import paced_status
 from rt_sched.runtime.host.tiers import Tier, TierReport
 from rt_sched.runtime.paced.faults.alerts import AlertKind
-from rt_sched.runtime.paced.jobs.process import ends_jobs
 from rt_sched.runtime.paced.order import PacedOrder, PacedOutcome, PacedWorker
+from rt_sched.runtime.spares import keeps_spare
 from rt_sched.trace.records import Trace
 from rt_sched.trace.statistics import spread_of
 from rt_sched.units import NS_PER_MS, format_ms
@@ -74,9 +74,7 @@ def paced_document(
         "representative": not shared,
         "tiers": tier_rows(tiers),
         "workers": [_worker(one) for one in outcome.workers],
-        "spares": [
-            task.name for task, row in zip(order.system.tasks, order.setup.tasks, strict=True) if ends_jobs(row)
-        ],
+        "spares": [task.name for task in order.system.tasks if keeps_spare(task)],
         "losses": [
             {
                 "task": order.system.tasks[one.task].name,

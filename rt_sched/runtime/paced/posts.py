@@ -33,7 +33,7 @@ from rt_sched.runtime.paced.jobs.edges import (
 )
 from rt_sched.runtime.paced.jobs.inbox import Inbox
 from rt_sched.runtime.paced.jobs.journal import Journal
-from rt_sched.runtime.paced.jobs.process import Employment, ends_jobs
+from rt_sched.runtime.paced.jobs.process import Employment
 from rt_sched.runtime.paced.jobs.spool import Spool
 from rt_sched.runtime.paced.jobs.worker import Post
 from rt_sched.runtime.paced.links.carrier import LinkEnd
@@ -46,6 +46,7 @@ from rt_sched.runtime.paced.seats.turns import Turns
 from rt_sched.runtime.paced.sections.holding import Holding
 from rt_sched.runtime.paced.sections.locks import Locks
 from rt_sched.runtime.paced.supervisor import Charge
+from rt_sched.runtime.spares import keeps_spare
 from rt_sched.trace.setup import TaskRow
 from rt_sched.transport import Channel, Segment
 from rt_sched.transport.bell import Bell
@@ -153,7 +154,7 @@ class Posts:
                 self._employment(place, index, owner, ownership, actuator),
                 self.journals[index],
                 self._turns[place],
-                keeps_spare=ends_jobs(row) and owner == NOMINAL,
+                keeps_spare=keeps_spare(self._order.system.tasks[index]) and owner == NOMINAL,
             )
             device = self._order.plan.processors[row.processor].device
             found.setdefault(device, []).append(charge)

@@ -27,7 +27,8 @@ from rt_sched.runtime.paced.jobs.worker import BudgetTimer, Post, Worker
 from rt_sched.runtime.paced.roster import Roster, State
 from rt_sched.runtime.paced.seats.tier import Seat
 from rt_sched.runtime.paced.seats.turns import Turns
-from rt_sched.trace.setup import EdgeRow, OverrunAction, TaskRow
+from rt_sched.runtime.spares import keeps_spare
+from rt_sched.trace.setup import EdgeRow, TaskRow
 
 #: How often a worker does its example before the run; the last times are as fast as jobs will be.
 _REHEARSALS = 3
@@ -149,18 +150,13 @@ def budget_timers(job: Employment, stage: Stage) -> list[BudgetTimer]:
 
     Under SCHED_DEADLINE nobody could ask: on the one core of the task nothing else runs before it.
     """
-    if not ends_jobs(job.row):
+    if not keeps_spare(job.task):
         return []
     timers: list[BudgetTimer] = [MarkedTimer(CpuTimer(thread_clock(0), signal.SIGSTOP), job.marks, job.index)]
     ask, under = getattr(stage, "stop_job", None), job.seat.scheduling.scheduling_class
     if ask is not None and under is not SchedulingClass.DEADLINE:
         timers.append(Stopper(ask, job.row.budget_granularity_ns, real_time=under.is_real_time))
     return timers
-
-
-def ends_jobs(row: TaskRow) -> bool:
-    """Whether no job of the task may go on beyond its budget, so that a spare has to stand by."""
-    return row.budget_ns is not None and row.overrun_action in (OverrunAction.ABORT, OverrunAction.FAIL_OVER)
 
 
 def _warmed(job: Employment) -> Stage:
