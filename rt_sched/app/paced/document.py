@@ -11,7 +11,8 @@ import numpy as np
 from rt_sched.app.health.document import health_document, unwatched_too_long
 from rt_sched.app.paced.actuator import actuator_of_run
 from rt_sched.app.paced.device_losses import failover_document
-from rt_sched.app.paced.host_supply import HostShare, overheads_document
+from rt_sched.app.paced.host_supply import HostShare
+from rt_sched.app.paced.host_time import overheads_document
 from rt_sched.app.paced.links import links_document
 from rt_sched.app.paced.sections import degraded_document, sections_document
 from rt_sched.app.paced.shared_cores import shared_cores

@@ -11,13 +11,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rt_sched.analysis.faults.takeovers import TakeoverResult
-from rt_sched.analysis.loads.load import Blocking, LoadTask, ProcessorLoad
-from rt_sched.analysis.loads.resolve import ModeLoad, mode_loads
-from rt_sched.analysis.measured.host_time import explained_by_overheads, host_monitor
-from rt_sched.analysis.measured.monitors import Monitor
+from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.methods.reservations import Reservation
 from rt_sched.analysis.system.engine import mode_bounds
@@ -36,7 +32,6 @@ from rt_sched.runtime.paced.seats.beside import Beside
 from rt_sched.runtime.paced.seats.density import waking_flows
 from rt_sched.runtime.paced.seats.reservations import task_reservations
 from rt_sched.runtime.paced.seats.wakeups import Wakeups, with_switches
-from rt_sched.trace.records import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,42 +164,6 @@ def why_no_bounds_under(share: HostShare, found: TakeoverResult) -> str:
         if mine[0] not in share.counted and loss.period_ns - taken_ns < loss.lost_ns:
             return f"tasks on {', '.join(mine)} may leave others less than what the kernel then takes: {loss.why}"
     return ""
-
-
-def host_monitors(share: HostShare, tier: Tier, trace: Trace) -> tuple[Monitor, ...]:
-    """What a paced run in a real-time tier has to keep beside what every run has."""
-    if tier is Tier.USER:
-        return ()
-    mode = _with_blocking(mode_loads(share.system, share.plan)[0], share.system)
-    found = host_monitor(mode, trace, share.reservations, share.woken)
-    return () if found is None else (found,)
-
-
-def overheads_document(share: HostShare, tier: Tier, trace: Trace) -> list[dict[str, Any]] | None:
-    """Of each task, how many jobs ended no later than the overheads that the tier declares explain; None where it
-    declares none.
-    """
-    if tier is Tier.USER:
-        return None
-    mode = _with_blocking(mode_loads(share.system, share.plan)[0], share.system)
-    found = explained_by_overheads(mode, trace, share.reservations)
-    return [{"task": name, "jobs": completed, "explained": explained} for name, (completed, explained) in found.items()]
-
-
-def _with_blocking(mode: ModeLoad, system: System) -> ModeLoad:
-    """With the sections of all others where the analysis has no bound for what a job waits for these."""
-    longest = [max((one.end_ns - one.start_ns for one in task.sections), default=0) for task in system.tasks]
-
-    def blocked(task: LoadTask, load: ProcessorLoad) -> LoadTask:
-        if task.blocking is not None:
-            return task
-        total_ns = sum(longest[other.index] for other in load.tasks if other.index != task.index)
-        return dataclasses.replace(task, blocking=Blocking(total_ns))
-
-    loads = tuple(
-        dataclasses.replace(load, tasks=tuple(blocked(task, load) for task in load.tasks)) for load in mode.loads
-    )
-    return dataclasses.replace(mode, loads=loads)
 
 
 def with_publisher(system: System, plan: Plan, publisher: Publisher) -> tuple[System, Plan]:

@@ -13,7 +13,8 @@ import numpy as np
 from rt_sched.app.paced.device_losses import detection_of, losses_of
 from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.frames import see_frames
-from rt_sched.app.paced.host_supply import host_monitors, host_share, why_no_bounds_under
+from rt_sched.app.paced.host_supply import host_share, why_no_bounds_under
+from rt_sched.app.paced.host_time import host_monitors
 from rt_sched.app.paced.links import link_losses, link_notices
 from rt_sched.app.paced.prepared import Prepared
 from rt_sched.app.paced.request import PacedFaults, PacedRequest
