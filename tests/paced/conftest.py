@@ -122,6 +122,21 @@ def tiers() -> dict[str, TierReport]:
     return {report.tier.value: report for report in available_tiers()}
 
 
+def require(tiers: dict[str, TierReport], tier: str) -> None:
+    """Skips the test where this host does not have the tier."""
+    if not tiers[tier].available:
+        pytest.skip(f"this host has no tier {tier}: {'; '.join(tiers[tier].reasons)}")
+
+
+def run_of(folder: Path, text: str, tiers: dict[str, TierReport]) -> Ended:
+    """Two seconds of a system in the tier `fifo`, on the shipped log."""
+    require(tiers, "fifo")
+    (folder / "system.yaml").write_text(text)
+    ended = Running(folder / "run", "--tier", "fifo", "--duration", "2s", system=folder / "system.yaml").end()
+    assert ended.code in (0, 1, 3), ended.errors
+    return ended
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A system of three tasks on one core, two of which keep a spare."""

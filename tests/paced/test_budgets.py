@@ -9,7 +9,7 @@ from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import JobStatus
 from rt_sched.units import NS_PER_MS
 
-from .conftest import Ended, Running
+from .conftest import Ended, run_of
 
 SYSTEM = """
 rt_sched: 1
@@ -38,13 +38,7 @@ tasks:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]) -> Ended:
     """One run: a task that has to be killed once, one that gives a job up, one that takes too long, and another."""
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
-    folder = tmp_path_factory.mktemp("budgets")
-    (folder / "burning.yaml").write_text(SYSTEM)
-    found = Running(folder / "run", "--tier", "fifo", "--duration", "2s", system=folder / "burning.yaml").end()
-    assert found.code in (0, 1, 3), found.errors
-    return found
+    return run_of(tmp_path_factory.mktemp("budgets"), SYSTEM, tiers)
 
 
 def test_a_stage_that_can_be_asked_gives_its_job_up_and_its_process_goes_on(ended: Ended) -> None:

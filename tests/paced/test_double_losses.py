@@ -19,7 +19,7 @@ from rt_sched.runtime.paced.devices import answers
 from rt_sched.runtime.paced.devices.answers import DeviceFailover, device_failover
 from rt_sched.trace.records import JobStatus, SampleTable
 
-from .conftest import ROOT, Ended, Running
+from .conftest import ROOT, Ended, Running, require
 
 EXAMPLE = ROOT / "examples" / "host_failover.yaml"
 _ECU = "  ecu-c: {processing_elements: {cpu: {kind: cpu, cores: 1, switch_cost: 0.2ms}}}\n"
@@ -102,8 +102,7 @@ def ended(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]
 ) -> Ended:
     """First ecu-a is lost, then one more: ecu-c could take that over as well, or has it all."""
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    require(tiers, "fifo")
     folder = tmp_path_factory.mktemp("double")
     file, plan_file, *_ = _files(folder, "ecu-a", "ecu-d")
     words = ["--plan", str(plan_file), "--tier", "fifo", "--duration", "3s", "--rate", "0.5"]
@@ -126,8 +125,7 @@ def test_the_second_loss_is_answered_or_the_run_says_why_not(ended: Ended) -> No
 
 
 def test_a_third_loss_that_nothing_answers_leads_to_minimal_risk(tmp_path: Path, tiers: dict[str, TierReport]) -> None:
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    require(tiers, "fifo")
     file, plan_file, *_ = _files(tmp_path, "ecu-a", "ecu-d")
     words = ["--plan", str(plan_file), "--tier", "fifo", "--duration", "3s", "--rate", "0.5"]
     for number, device in enumerate(("ecu-a", "ecu-d", "ecu-c")):

@@ -28,7 +28,7 @@ from rt_sched.runtime.paced.devices.watch import Sign
 from rt_sched.runtime.paced.faults.strike import Struck
 from rt_sched.trace.records import JobStatus, SampleTable
 
-from .conftest import FAILOVER, ROOT, Ended, Running, write_failover
+from .conftest import FAILOVER, ROOT, Ended, Running, require, write_failover
 
 sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 
@@ -55,8 +55,7 @@ def ended(
     tiers: dict[str, TierReport],
 ) -> Ended:
     """The device is lost by `--fault`, as somebody kills its supervisor alone, or as all its processes are stopped."""
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    require(tiers, "fifo")
     system, plan = files
     folder = tmp_path_factory.mktemp("runs") / request.param
     words = ["--plan", str(plan), *_OPTIONS]

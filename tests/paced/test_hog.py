@@ -11,7 +11,7 @@ from paced_hog import CORES, hogs, shares_of_deadline
 
 from rt_sched.runtime.host.tiers import TierReport
 
-from .conftest import Ended, Running
+from .conftest import Ended, Running, require
 
 
 @pytest.fixture(scope="module", params=["deadline", "fifo", "user"])
@@ -19,8 +19,7 @@ def beside_hogs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]
 ) -> Ended:
     tier = request.param
-    if not tiers[tier].available:
-        pytest.skip(f"this host has no tier {tier}: {'; '.join(tiers[tier].reasons)}")
+    require(tiers, tier)
     running = Running(tmp_path_factory.mktemp("hog") / tier, "--tier", tier, "--duration", "2.5s")
     running.wait_until_begun()
     with hogs(CORES):

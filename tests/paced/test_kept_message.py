@@ -13,7 +13,7 @@ from rt_sched.planner.failover.plan import failover_plan
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import JobStatus, message_of_sample
 
-from .conftest import ROOT, Ended, Running
+from .conftest import ROOT, Ended, Running, require
 
 EXAMPLE = ROOT / "examples" / "host_failover.yaml"
 #: The backup path moves with the device that is lost, its LiDAR is heard on both, and the watch is patient.
@@ -26,8 +26,7 @@ CHANGES = (
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]) -> Ended:
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    require(tiers, "fifo")
     folder = tmp_path_factory.mktemp("kept")
     text = EXAMPLE.read_text(encoding="utf-8")
     for before, after in CHANGES:

@@ -11,7 +11,7 @@ import pytest
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import EventKind, JobStatus
 
-from .conftest import Running
+from .conftest import Running, require
 
 SYSTEM = """
 rt_sched: 1
@@ -59,8 +59,7 @@ def _read(folder: Path, names: list[str], task: str) -> list[tuple[int, int]]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]) -> Path:
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    require(tiers, "fifo")
     where = tmp_path_factory.mktemp("let")
     for name, text in (("let", SYSTEM), ("late", LATE)):
         (where / f"{name}.yaml").write_text(text)
@@ -74,8 +73,7 @@ def _run(folder: Path, name: str, tier: str = "fifo") -> Any:
 
 @pytest.fixture(scope="module", params=["fifo", "deadline"])
 def ended(folder: Path, tiers: dict[str, TierReport], request: pytest.FixtureRequest) -> Any:
-    if not tiers[request.param].available:
-        pytest.skip(f"this host has no tier {request.param}: {'; '.join(tiers[request.param].reasons)}")
+    require(tiers, request.param)
     return _run(folder, "let", request.param)
 
 

@@ -13,7 +13,7 @@ from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import EventKind, JobStatus
 from rt_sched.units import NS_PER_MS
 
-from .conftest import ROOT, Ended, lacking
+from .conftest import ROOT, Ended, lacking, require
 from .test_faults import Faulted
 from .test_links import columns
 
@@ -28,8 +28,7 @@ LAST_NS = 2800 * NS_PER_MS
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]) -> Ended:
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    require(tiers, "fifo")
     folder: Path = tmp_path_factory.mktemp("cut")
     (folder / "system.yaml").write_text((ROOT / "examples" / "host_linked.yaml").read_text())
     (folder / "script.yaml").write_text(SCRIPT)

@@ -11,7 +11,7 @@ import pytest
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import JobStatus
 
-from .conftest import ROOT, Running
+from .conftest import ROOT, Running, require
 
 SYSTEM = """
 rt_sched: 1
@@ -66,8 +66,7 @@ def _sent(ended: Any, target: str) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]) -> Path:
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    require(tiers, "fifo")
     where = tmp_path_factory.mktemp("linked")
     (where / "linked.yaml").write_text(SYSTEM)
     return where
@@ -142,8 +141,7 @@ def test_bounds_allow_for_the_process_of_the_link(ended: Any) -> None:
 
 @pytest.fixture(scope="module")
 def reserved(folder: Path, tiers: dict[str, TierReport]) -> Any:
-    if not tiers["deadline"].available:
-        pytest.skip(f"this host has no tier deadline: {'; '.join(tiers['deadline'].reasons)}")
+    require(tiers, "deadline")
     return Running(folder / "reserved", "--tier", "deadline", "--duration", "2s", system=folder / "linked.yaml").end()
 
 
@@ -165,8 +163,7 @@ def test_bounds_allow_for_a_period_of_that_reservation(reserved: Any) -> None:
 
 
 def test_a_core_without_room_for_the_link_is_named(folder: Path, tiers: dict[str, TierReport]) -> None:
-    if not tiers["deadline"].available:
-        pytest.skip(f"this host has no tier deadline: {'; '.join(tiers['deadline'].reasons)}")
+    require(tiers, "deadline")
     full = SYSTEM.replace("wcet: 5ms", "wcet: 13ms").replace("deadline: 10ms", "deadline: 20ms")
     (folder / "full.yaml").write_text(full)
     tried = Running(folder / "none", "--tier", "deadline", "--duration", "1s", system=folder / "full.yaml").end()
@@ -175,8 +172,7 @@ def test_a_core_without_room_for_the_link_is_named(folder: Path, tiers: dict[str
 
 def test_the_example_runs_with_reservations(folder: Path, tiers: dict[str, TierReport]) -> None:
     """Its cores are too full for bounds, as ordinary processes have less than the kernel would lend them."""
-    if not tiers["deadline"].available:
-        pytest.skip(f"this host has no tier deadline: {'; '.join(tiers['deadline'].reasons)}")
+    require(tiers, "deadline")
     linked = ROOT / "examples" / "host_linked.yaml"
     ended = Running(folder / "example", "--tier", "deadline", "--duration", "2s", system=linked).end()
     assert ended.code in (0, 1, 3), ended.errors

@@ -16,7 +16,7 @@ import pytest
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import EventKind, JobStatus
 
-from .conftest import ROOT, Ended, Running, lacking, write_failover
+from .conftest import ROOT, Ended, Running, lacking, require, write_failover
 
 sys.path.insert(0, str(ROOT / "benchmarks" / "evidence"))
 
@@ -44,8 +44,7 @@ def ended(
     tiers: dict[str, TierReport],
 ) -> Ended:
     """The processes of the device are killed, and started anew; or somebody stops them, and lets them go on."""
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
+    require(tiers, "fifo")
     system, plan = files
     folder = tmp_path_factory.mktemp("runs") / request.param
     words = ["--plan", str(plan), *_OPTIONS]

@@ -11,7 +11,7 @@ from cli_runs import Cli
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import JobStatus
 
-from .conftest import LOG, SYSTEM, Ended, Running
+from .conftest import LOG, SYSTEM, Ended, Running, require
 
 TASKS = ("pre_front_wide", "infer_front_wide", "post_front_wide", "fuse", "understand", "plan", "control", "backup")
 
@@ -21,8 +21,7 @@ def ended(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]
 ) -> Ended:
     tier = request.param
-    if not tiers[tier].available:
-        pytest.skip(f"this host has no tier {tier}: {'; '.join(tiers[tier].reasons)}")
+    require(tiers, tier)
     return Running(tmp_path_factory.mktemp("paced") / tier, "--tier", tier, "--duration", "1.5s").end()
 
 

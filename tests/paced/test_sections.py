@@ -5,8 +5,6 @@ And jobs that do less after an overrun.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import JobStatus
 from rt_sched.units import NS_PER_MS
 
-from .conftest import Ended, Running
+from .conftest import Ended, run_of
 
 SENSORS = "{imu: {kind: imu, rate: 200Hz, jitter: 2ms, attached_to: ecu, topic: /imu/*}}"
 INVERTED = """
@@ -61,22 +59,13 @@ tasks:
 """
 
 
-def run(folder: Path, text: str, tiers: dict[str, TierReport], *options: str) -> Ended:
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
-    (folder / "system.yaml").write_text(text)
-    ended = Running(folder / "run", "--tier", "fifo", *options, system=folder / "system.yaml").end()
-    assert ended.code in (0, 1, 3), ended.errors
-    return ended
-
-
 @pytest.fixture(scope="module", params=["none", "priority_inheritance", "priority_ceiling"])
 def inverted(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]
 ) -> tuple[str, Ended]:
     """A run under each protocol in which the most urgent job asks for what the least urgent one holds."""
     text = INVERTED.format(sensors=SENSORS, protocol=request.param)
-    return request.param, run(tmp_path_factory.mktemp(request.param), text, tiers, "--duration", "2s")
+    return request.param, run_of(tmp_path_factory.mktemp(request.param), text, tiers)
 
 
 def test_only_a_protocol_keeps_the_task_between_from_going_first(inverted: tuple[str, Ended]) -> None:
@@ -103,7 +92,7 @@ def test_only_a_protocol_keeps_the_task_between_from_going_first(inverted: tuple
 @pytest.fixture(scope="module")
 def troubled(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]) -> Ended:
     """A run in which one owner dies, one stage knows nothing of sections, and one task does less after an overrun."""
-    return run(tmp_path_factory.mktemp("troubled"), TROUBLED, tiers, "--duration", "2s")
+    return run_of(tmp_path_factory.mktemp("troubled"), TROUBLED, tiers)
 
 
 def test_a_dead_owner_is_told_and_the_resource_goes_on(troubled: Ended) -> None:

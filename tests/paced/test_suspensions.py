@@ -11,7 +11,7 @@ import pytest
 from rt_sched.runtime.host.tiers import TierReport
 from rt_sched.trace.records import EventKind, JobStatus
 
-from .conftest import Running
+from .conftest import run_of
 
 SYSTEM = """
 rt_sched: 1
@@ -36,13 +36,7 @@ tasks:
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory, tiers: dict[str, TierReport]) -> Any:
-    if not tiers["fifo"].available:
-        pytest.skip(f"this host has no tier fifo: {'; '.join(tiers['fifo'].reasons)}")
-    where = tmp_path_factory.mktemp("waiting")
-    (where / "waiting.yaml").write_text(SYSTEM)
-    found = Running(where / "run", "--tier", "fifo", "--duration", "2s", system=where / "waiting.yaml").end()
-    assert found.code in (0, 1, 3), found.errors
-    return found
+    return run_of(tmp_path_factory.mktemp("waiting"), SYSTEM, tiers)
 
 
 def _row(ended: Any) -> dict[str, Any]:
