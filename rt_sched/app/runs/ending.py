@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -55,13 +56,14 @@ class Replayed:
     mapping: TopicMapping
     timeline: Timeline
 
-    def outputs(self, folder: Path) -> OutputRecorder:
+    @contextmanager
+    def outputs(self, folder: Path) -> Iterator[OutputRecorder]:
         """The file in `folder` that keeps what jobs publish, with the poses of sensors in it."""
         # A recording that counts from 0 may have been captured before that, where the file format has no times.
-        recorder = OutputRecorder(folder / "output.mcap", time_zero_ns=max(self.timeline.origin_ns, 0))
-        if poses := sensor_poses(self.system, self.recording, self.mapping):
-            recorder.add_static_transforms("vehicle", poses)
-        return recorder
+        with OutputRecorder(folder / "output.mcap", time_zero_ns=max(self.timeline.origin_ns, 0)) as recorder:
+            if poses := sensor_poses(self.system, self.recording, self.mapping):
+                recorder.add_static_transforms("vehicle", poses)
+            yield recorder
 
 
 @dataclass(frozen=True, slots=True)
