@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.evidence.machine import describe_run
 from rt_sched.app.inputs.stages import ImportedStages
-from rt_sched.app.runs.takeover_runs import Judged
+from rt_sched.app.runs.takeover_runs import TakeoverJudge
 from rt_sched.config import load_system
 from rt_sched.config.plan_file import load_plan_file
 from rt_sched.lowering import lower, nominal_samples
@@ -38,7 +38,7 @@ _BEFORE_NS, _AFTER_NS = 200_000_000, 250_000_000
 Row = dict[str, Any]
 
 
-def measured(system: System, plan: Plan, takeover: Takeover, instants: int, judged: Judged) -> Row:
+def measured(system: System, plan: Plan, takeover: Takeover, instants: int, judged: TakeoverJudge) -> Row:
     """One loss at `instants` instants of the cycle. Raises AnalysisNotApplicable where it has no bounds."""
     found = judged.judge.judge(judged.mode, takeover)
     kind, _, target = takeover.losses[0].partition(":")
@@ -146,7 +146,7 @@ def main() -> int:
     given = parser.parse_args()
     system = load_system(given.system, stages=ImportedStages())
     plan = load_plan_file(given.plan, system).plan
-    judged = Judged(system, plan)
+    judged = TakeoverJudge(system, plan)
     rows = []
     for takeover in plan.takeovers:
         row = measured(system, plan, takeover, given.instants, judged)

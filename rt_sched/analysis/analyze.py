@@ -24,7 +24,7 @@ from rt_sched.analysis.result import (
     Verdict,
     worst_verdict,
 )
-from rt_sched.analysis.system.engine import TaskBound, mode_bounds
+from rt_sched.analysis.system.engine import Known, TaskBound, mode_bounds
 from rt_sched.analysis.system.misses import steady_misses
 from rt_sched.analysis.system.verdicts import proof_of, settled, task_result
 from rt_sched.analysis.system.waits import wait_results
@@ -69,9 +69,14 @@ def chosen_methods(names: Sequence[str] | None) -> tuple[Method, ...]:
     return tuple(known[name] for name in dict.fromkeys(names))
 
 
-def analyze_mode(mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_witnesses: bool = True) -> ModeResult:
-    """All tasks and chains of one mode; without `search_witnesses` no task is found to be UNSCHEDULABLE."""
-    bounds = mode_bounds(mode, methods)
+def analyze_mode(
+    mode: ModeLoad, methods: Sequence[Method] = METHODS, *, search_witnesses: bool = True, known: Known | None = None
+) -> ModeResult:
+    """All tasks and chains of one mode; without `search_witnesses` no task is found to be UNSCHEDULABLE.
+
+    `known`: as of `mode_bounds`.
+    """
+    bounds = mode_bounds(mode, methods, known)
     place = {task.index: load for load in mode.loads for task in load.tasks}
     tests = {load.processor.name: _tests(mode, load, bounds) for load in mode.loads}
     proofs = {index: proof_of(tests[place[index].processor.name]) for index in bounds}

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "planner" / "failover"))
 from failover_rigs import rig
 
-from rt_sched.app.runs.takeover_runs import Judged, late_recoveries, takeover_runs
+from rt_sched.app.runs.takeover_runs import TakeoverJudge, late_recoveries, takeover_runs
 from rt_sched.lowering import check_plan, lower, nominal_samples
 from rt_sched.model import Fault, FaultKind, Placement, Plan, System, Takeover
 from rt_sched.planner import make_plan
@@ -75,7 +75,7 @@ def test_the_plan_says_what_is_known_of_every_step(system, found):
     assert [one.in_force for one in steps] == [("camera:rear",), ("device:b",)]
     assert all(one.recovered_ns is not None and one.reason == "" for one in steps)
     assert found.steps["device:a",] == ()
-    judged, table = Judged(system, found.plan), {one.losses: one for one in found.plan.takeovers}
+    judged, table = TakeoverJudge(system, found.plan), {one.losses: one for one in found.plan.takeovers}
     for one in steps:
         again = judged.result(table["camera:rear", "device:b"], table[one.in_force])
         assert not isinstance(again, str)
@@ -85,7 +85,7 @@ def test_the_plan_says_what_is_known_of_every_step(system, found):
 
 def test_a_step_takes_no_less_than_the_same_takeover_alone(system, found):
     """But for what is noticed later: only the further loss counts."""
-    judged, table = Judged(system, found.plan), {one.losses: one for one in found.plan.takeovers}
+    judged, table = TakeoverJudge(system, found.plan), {one.losses: one for one in found.plan.takeovers}
     for pair in PAIRS:
         alone = judged.result(table[pair])
         assert not isinstance(alone, str)
@@ -100,7 +100,7 @@ def test_a_step_takes_no_less_than_the_same_takeover_alone(system, found):
 
 
 def _refusal(system: System, first: Takeover, second: Takeover, plan: Plan) -> str:
-    said = Judged(system, plan).result(second, first)
+    said = TakeoverJudge(system, plan).result(second, first)
     assert isinstance(said, str)
     return said.removeprefix("another takeover was in force: ")
 
@@ -132,7 +132,7 @@ def test_what_comes_late_before_a_move_counts_once_more_behind_it():
         plan = make_plan(system, None)
         b = next(number for number, one in enumerate(plan.processors) if one.name == "b.cpu.0")
         move = Takeover(("device:a",), (Placement("see", b, 90),), redone=("see",))
-        found = Judged(system, replace(plan, takeovers=(move,))).result(move)
+        found = TakeoverJudge(system, replace(plan, takeovers=(move,))).result(move)
         assert not isinstance(found, str)
         across_ns.append(next(one.across.value_ns for one in found.tasks if one.task == "see"))
     assert across_ns[1] == across_ns[0] + 4 * MS
@@ -146,6 +146,6 @@ def test_what_the_table_lacks_is_admitted_where_the_takeover_in_force_has_put_th
         assert admitted.takeover is not None, admitted.reason
         there = {one.task: one.processor for one in table[(first,)].moves}
         assert all(there.get(one.task, one.processor) == one.processor for one in admitted.takeover.moves)
-        found = Judged(system, plan).result(admitted.takeover, table[(first,)])
+        found = TakeoverJudge(system, plan).result(admitted.takeover, table[(first,)])
         assert not isinstance(found, str), found
         assert found.recovered_ns is not None

@@ -15,7 +15,7 @@ from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.system.engine import mode_bounds
 from rt_sched.app.paced.host_supply import HostShare, host_share, why_no_bounds_under, with_watch
 from rt_sched.app.paced.shared_cores import shared_cores, why_contended_under, why_core_is_contended
-from rt_sched.app.runs.takeover_runs import Judged
+from rt_sched.app.runs.takeover_runs import TakeoverJudge
 from rt_sched.config import load_system_text
 from rt_sched.model import Placement, Plan, System, Takeover
 from rt_sched.planner import make_plan
@@ -163,7 +163,7 @@ def test_a_takeover_has_no_bounds_where_its_tasks_and_those_before_leave_others_
     def why(lost_ms: int) -> str:
         share = share_of(system, plan, lost_ms)
         assert share.counted == (("a.cpu.0", "c.cpu.0") if lost_ms > 950 else ())
-        found = Judged(share.system, share.plan).result(plan.takeovers[0])
+        found = TakeoverJudge(share.system, share.plan).result(plan.takeovers[0])
         assert not isinstance(found, str)
         return why_no_bounds_under(share, found)
 

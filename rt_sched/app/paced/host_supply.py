@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rt_sched.analysis.faults.takeovers import TakeoverResult
 from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS, Method
 from rt_sched.analysis.methods.reservations import Reservation
-from rt_sched.analysis.system.engine import mode_bounds
+from rt_sched.analysis.system.engine import Known, mode_bounds
 from rt_sched.analysis.system.spare_time import spare_times_ns
 from rt_sched.app.paced.interrupted_bounds import by_levels, interrupted_methods
 from rt_sched.app.paced.links import with_lateness
@@ -42,7 +42,8 @@ class HostShare:
     `spare_ns`: by processor, what tasks leave in each of its periods at least, None where there is no bound; `counted`:
     the processors on which the loss counts, as they, or others of their core, leave less. `why_no_bounds`: where the
     tier has none then. `woken`: tasks with reservations that wake up for messages without a job as well.
-    `first_beside`: the first task of `system` that is none of the run's.
+    `first_beside`: the first task of `system` that is none of the run's. `known`: bounds of `methods` that are
+    computed already.
     """
 
     system: System
@@ -55,6 +56,7 @@ class HostShare:
     why_no_bounds: str | None = None
     woken: frozenset[int] = frozenset()
     first_beside: int = 0
+    known: Known = field(default_factory=dict, compare=False, repr=False)
 
 
 def host_share(
@@ -92,7 +94,8 @@ def host_share(
     if loss is None:
         return HostShare(system, plan, methods, reservations, None, {}, (), woken=woken, first_beside=first)
     mode = mode_loads(system, plan)[0]
-    spare_ns = spare_times_ns(mode, mode_bounds(mode, methods), loss.period_ns)
+    known: Known = {}
+    spare_ns = spare_times_ns(mode, mode_bounds(mode, methods, known), loss.period_ns)
     short = {name for name, left_ns in spare_ns.items() if left_ns is None or left_ns < loss.lost_ns}
     names = [one.name for one in plan.processors]
     counted = tuple(
@@ -102,10 +105,10 @@ def host_share(
     )
     if counted and tier is Tier.DEADLINE:
         why = f"reservations on {', '.join(counted)} may leave others less than what the kernel then takes: {loss.why}"
-        return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, why, woken, first)
+        return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, why, woken, first, known)
     for name in counted:
         system, plan = with_supply_loss(system, plan, loss, name)
-    return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, woken=woken, first_beside=first)
+    return HostShare(system, plan, methods, reservations, loss, spare_ns, counted, None, woken, first, known)
 
 
 def leaves_enough(
@@ -142,7 +145,7 @@ def why_no_bounds_under(share: HostShare, found: TakeoverResult) -> str:
     crossing, window_ns = found.crossing, loss.period_ns
     nominal = mode_loads(share.system, share.plan)[0]
     phases = (
-        (nominal, mode_bounds(nominal, share.methods)),
+        (nominal, mode_bounds(nominal, share.methods, share.known)),
         (crossing.across, crossing.bounds),
         (crossing.after, crossing.steady),
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rt_sched.analysis.methods import METHODS
 from rt_sched.app.paced.device_losses import detection_of, losses_of
 from rt_sched.app.paced.document import paced_document
 from rt_sched.app.paced.frames import see_frames
@@ -103,6 +104,7 @@ def write_up(
             recorded,
             watch.refused_rows,
             lambda found: why_contended_under(system, plan, found.takeover) or why_no_bounds_under(share, found),
+            share.known if share.methods is METHODS else None,
         )
         if why_none is not None:
             takeovers = tuple(dataclasses.replace(one, analysed=False, reason=why_none) for one in takeovers)
@@ -119,6 +121,7 @@ def write_up(
                 *section_monitors(order, outcome),
                 *suspension_monitors(order, outcome),
             ),
+            known=share.known,
         )
         if why_none is not None:
             bounds = without_bounds(bounds, why_none)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rt_sched.analysis.measured.observed import Exceeded
     from rt_sched.analysis.methods import Method
     from rt_sched.analysis.result import DisparityResult
+    from rt_sched.analysis.system.engine import Known
 
 #: Assumptions whose breach already makes a run incomplete, in words of its own.
 TOLD_OTHERWISE = ("outputs", "partners", "queues")
@@ -63,12 +64,13 @@ def run_bounds(
     takeovers: Sequence[TakeoverRun] = (),
     methods: Sequence[Method] | None = None,
     further: Sequence[Monitor] = (),
+    known: Known | None = None,
 ) -> RunBounds:
     """Bounds of the mode in which the run began, and the trace beside them; after a change of mode, its jobs beside the
     bounds of the change and of the mode after it.
 
     `silent`: rows of completed jobs that published nothing. `takeovers`: those of the run. `methods`: None for all.
-    `further`: monitors beside those of every trace.
+    `further`: monitors beside those of every trace. `known`: bounds of `methods` that were computed before.
     """
     from rt_sched.analysis.analyze import analyze_mode
     from rt_sched.analysis.loads.resolve import mode_loads
@@ -86,7 +88,7 @@ def run_bounds(
 
     loads = mode_loads(system, plan)
     load = loads[0]
-    mode = analyze_mode(load, METHODS if methods is None else methods, search_witnesses=False)
+    mode = analyze_mode(load, METHODS if methods is None else methods, search_witnesses=False, known=known)
     until_ns = bounds_end_ns(trace)
     spans = spans_of(trace, loads)
     later = [after_change(trace, span, loads, silent) for span in spans[1:]]

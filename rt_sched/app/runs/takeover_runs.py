@@ -19,6 +19,7 @@ from rt_sched.units import MAX_TIME_NS, format_ms
 if TYPE_CHECKING:
     from rt_sched.analysis.faults.takeovers import TakeoverResult
     from rt_sched.analysis.measured.observed import Exceeded
+    from rt_sched.analysis.system.engine import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +80,13 @@ def takeover_runs(
     recorded: Collection[str],
     silent: Sequence[int] = (),
     why_none: Callable[[TakeoverResult], str] = lambda _: "",
+    known: Known | None = None,
 ) -> tuple[TakeoverRun, ...]:
     """Every takeover that came into force in a run, in order.
 
     `faults`: of the run. `recorded`: sensors that the recording holds; paths of others are left out. `silent`: rows
     of jobs that published nothing. `why_none`: why a takeover has no bounds in such a run, "" where it has.
+    `known`: bounds by all methods that were computed before.
     """
     made = [
         (one, one.takeover, one.in_force_ns)
@@ -92,7 +95,7 @@ def takeover_runs(
     ]
     if not made:
         return ()
-    judged = Judged(system, plan)
+    judged = TakeoverJudge(system, plan, known)
     changes_ns = [one.in_force_ns for one in detection.decisions if one.in_force_ns is not None]
     published = published_rows(trace, silent)
     useful = np.ones(len(trace.jobs), np.bool_)
@@ -163,17 +166,17 @@ def in_force_before(decision: Decision) -> Takeover | None:
     return before if before is not None and changes_schedule(before) else None
 
 
-class Judged:
+class TakeoverJudge:
     """The analysis of the first mode of a system and of takeovers in it, each made once."""
 
-    def __init__(self, system: System, plan: Plan) -> None:
+    def __init__(self, system: System, plan: Plan, known: Known | None = None) -> None:
         from rt_sched.analysis.faults.takeovers import Takeovers
         from rt_sched.analysis.loads.resolve import mode_loads
         from rt_sched.analysis.methods import METHODS
         from rt_sched.analysis.result import Verdict
-        from rt_sched.analysis.system.engine import Known, mode_bounds
+        from rt_sched.analysis.system.engine import mode_bounds
 
-        known: Known = {}
+        known = {} if known is None else known
         mode = mode_loads(system, plan)[0]
         bounds = mode_bounds(mode, METHODS, known)
         in_time = {

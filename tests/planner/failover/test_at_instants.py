@@ -13,7 +13,7 @@ from failover_rigs import rig
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from benchmarks.failover import measured
-from rt_sched.app.runs.takeover_runs import Judged
+from rt_sched.app.runs.takeover_runs import TakeoverJudge
 from rt_sched.model import System
 from rt_sched.planner import make_plan
 from rt_sched.planner.failover import failover_plan
@@ -27,7 +27,7 @@ def at_instants(system: System, limit_ns: int | None = None) -> dict[str, Any]:
     if limit_ns is not None:
         assert system.safety is not None
         system = replace(system, safety=replace(system.safety, recovery_limit_ns=limit_ns))
-    return measured(system, plan, plan.takeovers[0], 20, Judged(system, plan))
+    return measured(system, plan, plan.takeovers[0], 20, TakeoverJudge(system, plan))
 
 
 def test_every_run_recovers_within_bound_and_limit() -> None:

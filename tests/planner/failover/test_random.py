@@ -15,7 +15,7 @@ from rt_sched.analysis.loads.resolve import mode_loads
 from rt_sched.analysis.methods import METHODS
 from rt_sched.analysis.result import Verdict
 from rt_sched.analysis.system.engine import mode_bounds
-from rt_sched.app.runs.takeover_runs import Judged
+from rt_sched.app.runs.takeover_runs import TakeoverJudge
 from rt_sched.lowering import check_plan
 from rt_sched.model import Criticality, Plan, System, Takeover
 from rt_sched.planner import make_plan
@@ -160,7 +160,7 @@ def test_what_the_admission_test_lets_in_is_in_time(system: System) -> None:
     assume(not check_plan(system, nominal))
     plan = failover_plan(system, nominal).plan
     test = AdmissionTest(system, plan)
-    ground, judged = Ground(system, plan), Judged(system, plan)
+    ground, judged = Ground(system, plan), TakeoverJudge(system, plan)
     names = [losses for (losses,) in (one.losses for one in plan.takeovers)]
     pairs = [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
     for pair in pairs[:: max(1, len(pairs) // 6)]:
