@@ -84,6 +84,20 @@ def test_the_watch_notices_silence_once_each_time(returns: bool) -> None:
     assert list(watch.notices()) == expected
 
 
+@pytest.mark.parametrize("last_ns", range(40, 60, 3))
+def test_a_link_is_lost_when_its_time_is_over_and_not_a_look_later(last_ns: int) -> None:
+    clock, signs = _Clock(), Signs(2)
+    signs.last_ns[1] = last_ns
+    watch, looks = LinkWatch(signs, clock, 100, 253), 0
+    while clock.time_ns < 400:
+        signs.last_ns[0] = clock.time_ns
+        watch.do(clock.time_ns)
+        assert watch.next_ns > clock.time_ns
+        clock.time_ns, looks = watch.next_ns, looks + 1
+    assert list(watch.notices()) == [LinkNotice(1, last_ns + 253 + 1, last_ns)]
+    assert looks < 12
+
+
 def test_a_watch_that_came_late_gives_more_time() -> None:
     clock, signs = _Clock(), Signs(1)
     watch = LinkWatch(signs, clock, 10, 25)

@@ -58,7 +58,7 @@ class Beats:
 
 class LinkWatch:
     """What the supervisor of the watching device does beside its work: a link that gives no sign for `timeout_ns` of
-    run time is lost, until it gives one again.
+    run time is lost, until it gives one again. It looks twice in a period, and when a link is due.
 
     If the watch itself looks later than it meant to by more than half a period, it cannot tell whether others were
     late, and gives them one more timeout.
@@ -86,15 +86,29 @@ class LinkWatch:
         run_ns = self._clock.now_ns()
         if self._due_ns and run_ns > self._due_ns + self._period_ns // 2:
             self._since_ns = run_ns
-        self._due_ns = run_ns + self._period_ns // _LOOKS_PER_BEAT
         for place, last_ns in enumerate(self._signs.last_ns.tolist()):
             if run_ns - last_ns <= self._timeout_ns:
                 self._lost.discard(place)
             late = run_ns - max(last_ns, self._since_ns) > self._timeout_ns
-            if late and place not in self._lost and int(self._count[0]) < _MOST_NOTICES:
+            if late and place not in self._lost:
                 self._lost.add(place)
-                self._rows[int(self._count[0])] = (place, run_ns, last_ns)
-                self._count[0] += 1
+                self._note(place, run_ns, last_ns)
+        self._due_ns = self._next_look_ns(run_ns)
+        self.next_ns = now_ns + self._clock.host_span_ns(self._due_ns - run_ns)
+
+    def _note(self, place: int, run_ns: int, last_ns: int) -> None:
+        if int(self._count[0]) < _MOST_NOTICES:
+            self._rows[int(self._count[0])] = (place, run_ns, last_ns)
+            self._count[0] += 1
+
+    def _next_look_ns(self, run_ns: int) -> int:
+        """The next regular one, or the instant at which the first link is lost unless it gives a sign before."""
+        lost_ns = [
+            max(last_ns, self._since_ns) + self._timeout_ns + 1
+            for place, last_ns in enumerate(self._signs.last_ns.tolist())
+            if place not in self._lost
+        ]
+        return max(run_ns + 1, min([run_ns + self._period_ns // _LOOKS_PER_BEAT, *lost_ns]))
 
     def notices(self) -> tuple[LinkNotice, ...]:
         """What it noticed, in order."""
