@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rt_sched.analysis.faults.takeover_detection import detection_of_losses
-from rt_sched.faults.kinds import Kind, Strikes
+from rt_sched.faults.kinds import Kind, Strikes, held_back_ns
 from rt_sched.faults.supervision import alive_timeout_ns
 from rt_sched.faults.watching import monitors_of
 from rt_sched.model import Fault, FaultKind, System, Task
@@ -130,7 +130,8 @@ def _declared(system: System, kind: Kind, monitor: str) -> Iterator[int]:
             if kind.strikes in (Strikes.SENSOR, sensor.kind.value):
                 if monitor == "silence":
                     yield detection_of_losses(system, [Fault(FaultKind(sensor.kind.value), sensor.name, 0)]).value_ns
-                yield from (one.worst_case_ns for one in monitors_of(system, sensor) if one.name == monitor)
+                mine = (one.worst_case_ns for one in monitors_of(system, sensor) if one.name == monitor)
+                yield from (worst_ns + held_back_ns(kind.name, monitor, worst_ns) for worst_ns in mine)
 
 
 def _arbiters(system: System) -> list[Task]:

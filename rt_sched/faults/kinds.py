@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
+
+from rt_sched.units import ceil_int
 
 
 class Strikes(str, Enum):
@@ -180,4 +183,22 @@ KINDS: tuple[Kind, ...] = (
 #: Kinds that show only where messages arrive by log time, and not by their stamps.
 NEED_LOG_TIME = frozenset({"message.delay", "message.duplicate", "message.reorder", "clock.step"})
 
+#: A message that is overtaken comes so many periods late.
+OVERTAKEN_AFTER = Fraction(3, 2)
+#: Monitors that judge a message by its arrival, and so know nothing of it before.
+_AT_ARRIVAL = frozenset({"stamp_age", "stamp_order"})
+
 BY_NAME = {kind.name: kind for kind in KINDS}
+
+
+def held_back_ns(kind: str, monitor: str, worst_ns: int, by_ns: int = 0) -> int:
+    """By how much later than its worst case, from the begin of the fault on, a monitor may find a fault that holds
+    messages back, as these come later by so much. `by_ns`: length of a delay.
+
+    No worst case of a monitor of messages is shorter than their period, by which the distance of two is bounded here.
+    """
+    if monitor not in _AT_ARRIVAL:
+        return 0
+    if kind == "message.reorder":
+        return ceil_int(OVERTAKEN_AFTER * worst_ns)
+    return max(by_ns, 0) if kind == "message.delay" else 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from rt_sched.faults.kinds import held_back_ns
 from rt_sched.faults.script import Strike
 from rt_sched.faults.watching import Finding
 from rt_sched.messages import ArbiterDecision, ArbiterState, Command
@@ -116,7 +117,7 @@ def _outcome(
         key=lambda one: (one.time_ns, one.monitor),
         default=None,
     )
-    declared_ns = None if finding is None or not strike.fault.strikes_all else finding.worst_case_ns
+    declared_ns = None if finding is None or not strike.fault.strikes_all else _worst_ns(finding, strike)
     reaction = None if decisions is None else _reaction(strike, strikes, decisions)
     if finding is not None:
         verdict = Verdict.LATE if _is_late(finding, strike) else Verdict.DETECTED
@@ -127,7 +128,13 @@ def _outcome(
 
 def _is_late(finding: Finding, strike: Strike) -> bool:
     """Whether it came later than its monitor promises, where it promises anything of this fault."""
-    return strike.fault.strikes_all and _after_ns(finding, strike) > finding.worst_case_ns
+    return strike.fault.strikes_all and _after_ns(finding, strike) > _worst_ns(finding, strike)
+
+
+def _worst_ns(finding: Finding, strike: Strike) -> int:
+    """What the monitor promises of this fault."""
+    fault = strike.fault
+    return finding.worst_case_ns + held_back_ns(fault.kind_name, finding.monitor, finding.worst_case_ns, fault.by_ns)
 
 
 def _after_ns(finding: Finding, strike: Strike) -> int:
@@ -156,7 +163,8 @@ def _tells_of(finding: Finding, strike: Strike) -> bool:
     """
     if finding.what != strike.fault.target or finding.time_ns < strike.begin_ns:
         return False
-    delay_ns = max(strike.fault.by_ns, 0) + strike.fault.stall_ns
+    held_ns = _worst_ns(finding, strike) - finding.worst_case_ns
+    delay_ns = max(strike.fault.by_ns, held_ns) + strike.fault.stall_ns
     overruns = strike.fault.kind_name in ("overrun", "process.stall")
     ended = strike.end_ns is not None and finding.time_ns > strike.end_ns + finding.worst_case_ns + delay_ns
     return overruns or not ended

@@ -15,6 +15,7 @@ from typing import Any
 
 from rt_sched.faults.clocks import SensorClock
 from rt_sched.faults.contents import altered, damaged_bytes, draw
+from rt_sched.faults.kinds import OVERTAKEN_AFTER
 from rt_sched.faults.script import Injection, Strike
 from rt_sched.model import Sensor
 from rt_sched.ports import RecordedMessage, Recording, TopicInfo
@@ -37,8 +38,6 @@ ON_MESSAGES = (
 )
 #: A duplicate comes right behind its message, after this share of the sensor's period.
 _DUPLICATE_AFTER = Fraction(1, 100)
-#: A message that is overtaken comes so many periods late.
-_OVERTAKEN_AFTER = Fraction(3, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +194,7 @@ class _Line:
             return [message, _later(copy, ceil_int(_DUPLICATE_AFTER * self._period_ns))]
         if kind == "message.reorder":
             number = self._passed[fault.name] = self._passed.get(fault.name, -1) + 1
-            return [message if number % 2 else _later(message, ceil_int(_OVERTAKEN_AFTER * self._period_ns))]
+            return [message if number % 2 else _later(message, ceil_int(OVERTAKEN_AFTER * self._period_ns))]
         stamp_ns = message.capture_time_ns
         return [message if stamp_ns is None else dataclasses.replace(message, capture_time_ns=stamp_ns + fault.by_ns)]
 

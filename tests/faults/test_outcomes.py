@@ -53,6 +53,24 @@ def test_the_first_finding_about_the_target_counts(findings, wanted):
     assert verdict(findings) is wanted
 
 
+@pytest.mark.parametrize(
+    ("kind", "by", "monitor", "worst"),
+    [
+        ("message.reorder", 0, "stamp_age", 50 + 75),
+        ("message.reorder", 0, "stamp_order", 50 + 75),
+        ("message.reorder", 0, "silence", 50),
+        ("message.delay", 30, "stamp_age", 50 + 30),
+        ("message.delay", 30, "silence", 50),
+        ("message.duplicate", 0, "stamp_order", 50),
+    ],
+)
+def test_what_judges_messages_as_they_come_has_as_long_as_a_fault_holds_them_back(kind, by, monitor, worst):
+    one = strike(kind, by_ns=by)
+    for after, wanted in ((worst, Verdict.DETECTED), (worst + 1, Verdict.LATE)):
+        (outcome,) = outcomes([one], [found(100 + after, monitor=monitor)], None, None)
+        assert (outcome.verdict, outcome.declared_ns) == (wanted, worst)
+
+
 def test_a_finding_tells_of_the_fault_that_its_monitor_is_for():
     lost, dark = strike("camera.loss"), strike("camera.black")
     (one, two) = outcomes([lost, dark], [found(110, monitor="silence")], None, None)

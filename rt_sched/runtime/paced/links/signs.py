@@ -103,7 +103,7 @@ class LinkWatch:
 
     def _next_look_ns(self, run_ns: int) -> int:
         """The next regular one, or the instant at which the first link is lost unless it gives a sign before."""
-        lost_ns = [
+        lost_ns: list[int] = [
             max(last_ns, self._since_ns) + self._timeout_ns + 1
             for place, last_ns in enumerate(self._signs.last_ns.tolist())
             if place not in self._lost
