@@ -30,9 +30,10 @@ from degradation import degradation  # noqa: E402
 from machine import describe_run  # noqa: E402
 from outputs import read_outputs  # noqa: E402
 from reaction import reaction, time_to_collision  # noqa: E402
-from real_frames import Quiet, real_frames  # noqa: E402
+from real_frames import real_frames  # noqa: E402
 from truth import Truth  # noqa: E402
 
+from rt_sched.app.progress import Quiet  # noqa: E402
 from rt_sched.app.replay.job import ReplayRequest, run_replay  # noqa: E402
 from rt_sched.app.scene import SceneRequest, make_scene  # noqa: E402
 from rt_sched.units import NS_PER_MS, NS_PER_S  # noqa: E402

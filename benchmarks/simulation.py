@@ -31,6 +31,7 @@ from simso.core import Model
 
 from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.progress import Quiet
 from rt_sched.app.simulate.runs import Case, run_all
 from rt_sched.config import load_system
 from rt_sched.lowering import Execution
@@ -203,20 +204,15 @@ def compare(sets: int, duration_ns: int) -> bool:
     return equal
 
 
-class _Silent:
-    def step(self, text: str) -> None: ...
-    def advance(self, done_ns: int, total_ns: int) -> None: ...
-
-
 def many_runs(runs: int) -> None:
     """Prints what `runs` runs of a minute of quad_orin take."""
     system = load_system(QUAD_ORIN, stages=ImportedStages())
     plan, _ = plan_for(system, None, None)
     case = Case(system, plan, (), Execution.PROFILE, 60 * 10**9, 0)
-    run_all(case, Questions(), 1, None, None, _Silent())
+    run_all(case, Questions(), 1, None, None, Quiet())
     before_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     wall, cpu = time.perf_counter(), time.process_time()
-    counts = run_all(case, Questions(), runs, None, None, _Silent()).counts
+    counts = run_all(case, Questions(), runs, None, None, Quiet()).counts
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     after_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     jobs = sum(task.jobs for task in counts.tasks)

@@ -32,6 +32,7 @@ from redrawn_arrivals import RedrawnArrivals
 from rt_sched.app.faults.all_findings import all_findings
 from rt_sched.app.faults.prepared import Drive, Struck, drive_of
 from rt_sched.app.init.job import system_text_for
+from rt_sched.app.progress import Quiet
 from rt_sched.app.scene import SceneRequest, make_scene, scene_list
 from rt_sched.errors import RtSchedError
 from rt_sched.faults.draw import targets_of
@@ -56,13 +57,6 @@ _VALUES: dict[str, dict[str, Any]] = {
     "message.delay": {"by_ns": 400 * NS_PER_MS},
     "clock.step": {"by_ns": 700 * NS_PER_MS},
 }
-
-
-class Quiet:
-    """No progress."""
-
-    def step(self, text: str) -> None: ...
-    def advance(self, done_ns: int, total_ns: int) -> None: ...
 
 
 # Scenes ------------------------------------------------------------------------------------------------------------

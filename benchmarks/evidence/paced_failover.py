@@ -33,6 +33,7 @@ from sessions import left_behind, shared_memory  # noqa: E402
 from rt_sched.app.inputs.stages import ImportedStages  # noqa: E402
 from rt_sched.app.paced.job import run_paced  # noqa: E402
 from rt_sched.app.paced.request import PacedRequest  # noqa: E402
+from rt_sched.app.progress import Quiet  # noqa: E402
 from rt_sched.config import load_system  # noqa: E402
 from rt_sched.config.plan_text import plan_text  # noqa: E402
 from rt_sched.planner import make_plan  # noqa: E402
@@ -49,16 +50,6 @@ _DURATION_NS, _FIRST_NS, _LAST_NS = 2_000_000_000, 700_000_000, 1_400_000_000
 _PERCENTILES = (50, 99, 100)
 
 Row = dict[str, Any]
-
-
-class Quiet:
-    """A run of many tells nothing of its own."""
-
-    def step(self, text: str) -> None:
-        pass
-
-    def advance(self, done_ns: int, total_ns: int) -> None:
-        pass
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 from outputs import read_outputs
 from reaction import reaction
-from real_frames import Quiet
 from truth import Truth
 
+from rt_sched.app.progress import Quiet
 from rt_sched.app.replay.job import ReplayRequest, run_replay
 from sensors.scene.scenarios import hazard
 

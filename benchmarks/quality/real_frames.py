@@ -14,6 +14,7 @@ from detections import agreement, car_ahead
 from outputs import Detections, read_outputs
 from smoothness import time_to_collision_on
 
+from rt_sched.app.progress import Quiet
 from rt_sched.app.replay.job import ReplayRequest, run_replay
 from rt_sched.errors import DataError
 from rt_sched.ports import TopicKind
@@ -47,16 +48,6 @@ tasks:
     {{stage: "pipelines.detector:Postprocess", runs_on: orin.cpu, inputs: {{raw: infer}}, execution: {{wcet: 2ms}},
       deadline: 50ms, parameters: {{camera: front}}}}
 """
-
-
-class Quiet:
-    """Progress that nobody reads."""
-
-    def step(self, text: str) -> None:
-        """A new part of the job."""
-
-    def advance(self, done_ns: int, total_ns: int) -> None:
-        """Time reached."""
 
 
 def real_frames(data: Path, work: Path) -> Iterator[dict[str, Any]]:

@@ -10,3 +10,13 @@ class Progress(Protocol):
 
     def step(self, text: str) -> None: ...
     def advance(self, done_ns: int, total_ns: int) -> None: ...
+
+
+class Quiet:
+    """Nobody wants to know."""
+
+    def step(self, text: str) -> None:
+        """Says nothing."""
+
+    def advance(self, done_ns: int, total_ns: int) -> None:
+        """Says nothing."""

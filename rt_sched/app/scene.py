@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from rt_sched.app.progress import Progress
 from rt_sched.errors import DataError, DeploymentError
 from rt_sched.units import NS_PER_S, parse_time
 
 SCENES_SCHEMA = "rt-sched/scenes/1"
 SCENE_SCHEMA = "rt-sched/scene/1"
-
-
-class Progress(Protocol):
-    """Where a long job says how far it is."""
-
-    def step(self, text: str) -> None: ...
-    def advance(self, done_ns: int, total_ns: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

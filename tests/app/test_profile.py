@@ -12,6 +12,7 @@ from rt_sched.app.inputs.stages import ImportedStages
 from rt_sched.app.profile.call import profile_request
 from rt_sched.app.profile.job import profile
 from rt_sched.app.profile.text import profile_text, write_profile
+from rt_sched.app.progress import Quiet
 from rt_sched.config import load_system
 from rt_sched.errors import ConfigError, DeploymentError
 from rt_sched.units import NS_PER_MS
@@ -28,14 +29,6 @@ tasks:
         execution: {wcet: 40ms}, parameters: {sensor: lidar_top}}
   cluster: {stage: "pipelines.lidar:Cluster", runs_on: ecu.cpu, inputs: {obstacles: pre}, execution: {wcet: 40ms}}
 """
-
-
-class Quiet:
-    def step(self, text: str) -> None:
-        """Nobody looks."""
-
-    def advance(self, done_ns: int, total_ns: int) -> None:
-        """Nobody looks."""
 
 
 @pytest.fixture(scope="module")

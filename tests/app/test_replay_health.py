@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rt_sched.app.faults.job import FaultsRequest, run_faults
+from rt_sched.app.progress import Quiet
 from rt_sched.app.replay.job import ReplayRequest, run_replay
 from rt_sched.errors import DeploymentError
 from rt_sched.units import NS_PER_MS
@@ -19,16 +20,6 @@ ASKS = f"{ASKS_NOT}, health_age_limit_ms: 200"
 BLACK = "{kind: camera.black, target: front_wide, at: 0.8s, for: 0.2s}"
 CUT = "{kind: payload.corrupt, target: lidar_top, how: cut, at: 1.9s, for: 0.15s}"
 FROZEN = "{kind: camera.freeze, target: front_wide, at: 3.0s, for: 0.2s}"
-
-
-class Quiet:
-    """No progress."""
-
-    def step(self, text: str) -> None:
-        pass
-
-    def advance(self, done_ns: int, total_ns: int) -> None:
-        pass
 
 
 def system_with(folder: Path, parameters: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from rt_sched.app.inputs.plan_files import plan_for
 from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.progress import Quiet
 from rt_sched.app.simulate import evidence as evidence_module
 from rt_sched.app.simulate.beginning import Beginning, beside, look_at_beginning, traced
 from rt_sched.app.simulate.document import simulation_document
@@ -20,11 +21,6 @@ from rt_sched.lowering import Execution
 from rt_sched.sim.bulk_tables import Questions
 
 HORIZON_NS = 10**9
-
-
-class Silent:
-    def step(self, text: str) -> None: ...
-    def advance(self, done_ns: int, total_ns: int) -> None: ...
 
 
 @pytest.fixture
@@ -43,7 +39,7 @@ def with_bound(beginning: Beginning, task: str, bound_ns: int) -> Beginning:
 
 def simulated(case: Case, beginning: Beginning) -> Simulated:
     bounds = tuple(beginning.bounds.tasks.get(task.name, {}).get("bound_ns") for task in case.system.tasks)
-    return run_all(case, Questions(bounds_ns=bounds), 3, 2, None, Silent())
+    return run_all(case, Questions(bounds_ns=bounds), 3, 2, None, Quiet())
 
 
 def document(case: Case, beginning: Beginning) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.progress import Quiet
 from rt_sched.app.replay.job import ReplayRequest, run_replay
 from rt_sched.config import load_system
 from rt_sched.config.plan_text import plan_text
@@ -16,16 +17,6 @@ from rt_sched.planner import make_plan
 from rt_sched.planner.failover import plan_takeovers
 
 LOG = str(Path(__file__).resolve().parents[2] / "replay_data" / "hazard_short.mcap")
-
-
-class Quiet:
-    """No progress."""
-
-    def step(self, text: str) -> None:
-        pass
-
-    def advance(self, done_ns: int, total_ns: int) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from small_models import patch_finder
 
+from rt_sched.app.progress import Quiet
 from rt_sched.app.replay.job import ReplayRequest, run_replay
 from rt_sched.errors import DeploymentError, RtSchedError
 
@@ -45,11 +46,6 @@ tasks:
 """
 
 
-class Silent:
-    def step(self, text: str) -> None: ...
-    def advance(self, done_ns: int, total_ns: int) -> None: ...
-
-
 def replay(folder: Path, parameters: dict[str, Any], *, threads: int, faults: tuple[str, ...] = ()) -> Any:
     patch_finder(folder / "m.onnx", "yolox")
     (folder / "system.yaml").write_text(SYSTEM.replace("PARAMETERS", json.dumps(parameters)))
@@ -60,7 +56,7 @@ def replay(folder: Path, parameters: dict[str, Any], *, threads: int, faults: tu
         faults=faults,
         output=folder / f"run{threads}",
     )
-    return run_replay(request, Silent())
+    return run_replay(request, Quiet())
 
 
 def test_a_yolox_416_with_tracks_and_lanes(tmp_path: Path) -> None:

@@ -8,47 +8,28 @@ from typing import Any
 
 import pytest
 from fault_cases import ROOT
+from one_lidar import SYSTEM as ONE_LIDAR
 
 from rt_sched.app.faults.job import FaultsRequest, run_faults
 from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.app.progress import Quiet
 from rt_sched.config import load_system
 from rt_sched.config.plan_text import plan_text
 from rt_sched.planner import make_plan
 from rt_sched.planner.failover import plan_takeovers
 
 LOG = str(ROOT / "replay_data" / "hazard_short.mcap")
-SYSTEM = """
-rt_sched: 1
-name: two_devices
-devices: {orin: {soc: agx-orin, power_mode: MAXN}, other: {soc: agx-orin, power_mode: MAXN}, gateway: {soc: safety-mcu}}
-sensors:
-  lidar_top: {kind: lidar, rate: 10Hz, latency: 4ms, jitter: 0.5ms, attached_to: [orin, other], topic: /lidar/top/*}
-  imu: {kind: imu, rate: 200Hz, latency: 0.2ms, jitter: 0.05ms, attached_to: [orin, other], topic: /imu/*}
-tasks:
-  backup:
-    {stage: "safety.backup:LidarCorridor", runs_on: orin.cpu, inputs: {points: lidar_top},
-     execution: {bcet: 1ms, wcet: 17ms}, deadline: 20ms, parameters: {lidar: lidar_top, ego_front_m: 3.75}}
-  arbiter:
-    {stage: "safety.arbiter_stage:Arbiter", runs_on: gateway.mcu, activation: {rate: 100Hz},
-     inputs: {backup: {from: backup, required: false}}, execution: {bcet: 50us, wcet: 500us}, deadline: 5ms,
-     parameters: {startup_grace_ms: 100, backup_age_limit_ms: 140, view_age_limit_ms: {lidar_top: 200}}}
-safety: {arbiter: arbiter, primary: backup, recovery_limit: 500ms}
-"""
+#: With another device that goes on with everything where the first one is lost.
+SYSTEM = (
+    ONE_LIDAR.replace("name: one_lidar", "name: two_devices")
+    .replace("devices: {orin:", "devices: {other: {soc: agx-orin, power_mode: MAXN}, orin:")
+    .replace("attached_to: orin", "attached_to: [orin, other]")
+)
 #: No message comes from 300 ms on. Half a second of the recording is still to come.
 SILENT = (
     "{kind: message.drop, target: lidar_top, at: 300ms}",
     "{kind: message.drop, target: imu, at: 300ms}",
 )
-
-
-class Quiet:
-    """No progress."""
-
-    def step(self, text: str) -> None:
-        pass
-
-    def advance(self, done_ns: int, total_ns: int) -> None:
-        pass
 
 
 def told(folder: Path, *faults: str) -> tuple[dict[str, Any], dict[str, Any]]:

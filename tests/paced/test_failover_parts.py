@@ -177,6 +177,18 @@ def test_additional_jobs_do_not_shift_the_cycle_of_whoever_goes_on_later() -> No
     assert arrival is not None and arrival.arrival_ns == 20_000_000
 
 
+@pytest.mark.parametrize("behind", [0, 1, 7])
+def test_a_timer_that_overran_makes_no_burst_and_what_it_missed_is_counted(behind: int) -> None:
+    clock, journal = _clock_at(10_000_000 * (2 + behind) + 3_000_000), Journal(0, 64)
+    for number in range(2):
+        journal.note(JobStatus.COMPLETED, 10_000_000 * number, 10_000_000 * number + 1, 1)
+    arrival = TimedArrivals(_row(rate_hz=Fraction(100)), clock, journal, 10**9, 2, alone()).wait()
+    assert arrival is not None and arrival.arrival_ns == 10_000_000 * (2 + behind)
+    rows = journal.read()[2:]
+    assert rows["arrival_ns"].tolist() == [10_000_000 * (2 + number) for number in range(behind)]
+    assert (rows["status"] == JobStatus.SUPPRESSED).all()
+
+
 def _edge(role: Role) -> EdgeRow:
     return EdgeRow(target=0, input="x", kind=Kind.QUEUE, role=role, task=1)
 

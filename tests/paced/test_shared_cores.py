@@ -17,7 +17,7 @@ from rt_sched.app.paced.host_supply import HostShare, host_share, why_no_bounds_
 from rt_sched.app.paced.shared_cores import shared_cores, why_contended_under, why_core_is_contended
 from rt_sched.app.runs.takeover_runs import TakeoverJudge
 from rt_sched.config import load_system_text
-from rt_sched.model import Placement, Plan, System, Takeover
+from rt_sched.model import Heartbeat, Placement, Plan, SafetyConcept, System, Takeover
 from rt_sched.planner import make_plan
 from rt_sched.runtime.host.supply import SupplyLoss
 from rt_sched.runtime.host.tiers import Tier
@@ -101,7 +101,7 @@ def test_supervisors_that_watch_devices_delay_the_tasks_on_their_cores() -> None
     """That of b beats, looks and answers; those of a and c beat on one core, whose tasks wait for both."""
     system, plan = planned(core=1)
     plain = share_of(system, plan)
-    watching = supervision(plan, failover_of(("a", "b", "c"), "b"), Fraction(1))
+    watching = supervision(system, plan, failover_of(("a", "b", "c"), "b"), Fraction(1), links=False)
     publisher = Publisher(on(plan, "c"), ())
     beside = Beside(publisher, (), watching)
     share = host_share(system, plan, Tier.FIFO, beside, None)
@@ -123,9 +123,23 @@ def test_supervisors_that_watch_devices_delay_the_tasks_on_their_cores() -> None
 
 
 def test_a_faster_run_leaves_supervisors_less_time_between_their_looks() -> None:
-    _, plan = planned(core=1)
-    once, twice = (supervision(plan, failover_of(("a", "b"), "b"), Fraction(rate)) for rate in (1, 2))
+    system, plan = planned(core=1)
+    failover = failover_of(("a", "b"), "b")
+    once, twice = (supervision(system, plan, failover, Fraction(rate), links=False) for rate in (1, 2))
     assert twice[0].wakeups[0].cost_ns == 2 * once[0].wakeups[0].cost_ns
+
+
+@pytest.mark.parametrize("failover", [None, ("a", "b")])
+def test_the_supervisor_that_watches_links_looks_at_them_beside_all_else(failover: tuple[str, ...] | None) -> None:
+    system, plan = planned(core=1)
+    safety = SafetyConcept("two", "one", None, heartbeat=Heartbeat(10 * NS_PER_MS, 3, NS_PER_MS))
+    watched = replace(system, safety=safety)
+    found = None if failover is None else failover_of(failover, "b")
+    (mine,) = (one for one in supervision(watched, plan, found, Fraction(1), links=True) if one.device == "b")
+    assert (mine.wakeups[-1].name, mine.wakeups[-1].period_ns) == ("looks at links", 5 * NS_PER_MS)
+    assert len(mine.wakeups) == (1 if failover is None else 4)
+    assert not supervision(watched, plan, None, Fraction(1), links=False)
+    assert not supervision(system, plan, None, Fraction(1), links=True), "nobody watches"
 
 
 def test_processes_beside_delay_the_tasks_of_every_element_on_their_core() -> None:

@@ -12,9 +12,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "quality"))
 
 from outputs import Outputs, read_outputs
-from real_frames import Quiet
 from scene_logs import cut
 
+from rt_sched.app.progress import Quiet
 from rt_sched.app.replay.job import ReplayRequest, run_replay
 
 #: The recorded driver brakes at 2.7 s; a little later all that can be seen of the danger has been seen.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rt_sched.app.progress import Quiet
 from rt_sched.app.replay.job import ReplayRequest, run_replay
 from rt_sched.app.runs.result import ReplayResult
 from rt_sched.errors import ConfigError
@@ -28,13 +29,6 @@ tasks:
      parameters: {startup_grace_ms: 100, backup_age_limit_ms: 140}}
 safety: {arbiter: arbiter, primary: backup, recovery_limit: 500ms%s}
 """
-
-
-class Quiet:
-    """No progress."""
-
-    def step(self, text: str) -> None: ...
-    def advance(self, done_ns: int, total_ns: int) -> None: ...
 
 
 def replayed(folder: Path, authentication: str) -> ReplayResult:

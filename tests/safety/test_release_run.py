@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rt_sched.app.faults.job import FaultsRequest, run_faults
+from rt_sched.app.progress import Quiet
 from rt_sched.units import NS_PER_MS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,13 +36,6 @@ tasks:
 safety: {{arbiter: arbiter, primary: backup, recovery_limit: 500ms{keyed}}}
 """
 SCRIPT = "rt_sched_faults: 1\nfaults: {gone: {kind: arbiter.kill, at: 0.4s, restart: 100ms}}\n"
-
-
-class Quiet:
-    """No progress."""
-
-    def step(self, text: str) -> None: ...
-    def advance(self, done_ns: int, total_ns: int) -> None: ...
 
 
 def actuator(folder: Path, at_ms: list[int], age_ms: int = 100, *, keyed: bool = False) -> dict[str, Any]:

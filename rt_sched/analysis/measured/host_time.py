@@ -45,7 +45,7 @@ def explained_by_overheads(
     """Of each task of a run, how many jobs completed, and how many of these ended no later than what all jobs executed
     and the declared overheads explain: switches, and the tasks of `mode` that stand for what the host does.
     """
-    found = dict.fromkeys(trace.task_names[: len(mode.setup.tasks)], (0, 0))
+    found = dict.fromkeys(trace.task_names, (0, 0))
     for load in mode.loads:
         jobs = present_jobs(mode, load, trace, reservations, executed=True)
         core = Core(load, jobs)

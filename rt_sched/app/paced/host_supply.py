@@ -149,22 +149,20 @@ def why_no_bounds_under(share: HostShare, found: TakeoverResult) -> str:
         (crossing.across, crossing.bounds),
         (crossing.after, crossing.steady),
     )
-    tasks, beside = range(share.first_beside), range(share.first_beside, len(share.system.tasks))
-    taken_by = [
-        {
-            name: max(
-                window_ns - (spare_times_ns(*phase, window_ns, some).get(name, window_ns) or 0) for phase in phases
-            )
-            for name in (one.name for one in share.plan.processors)
-        }
-        for some in (tasks, beside)
-    ]
+
+    def taken_ns(tasks: range) -> dict[str, int]:
+        """By processor, in any phase at most."""
+        left = [spare_times_ns(*phase, window_ns, tasks) for phase in phases]
+        return {name: max(window_ns - (one.get(name, window_ns) or 0) for one in left) for name in names}
+
     names = [one.name for one in share.plan.processors]
+    by_tasks = taken_ns(range(share.first_beside))
+    by_others = taken_ns(range(share.first_beside, len(share.system.tasks)))
     for mates in dict.fromkeys(core_mates(share.system, share.plan)):
         mine = [names[mate] for mate in mates]
         # What runs beside the tasks stands on every processor of the core, and runs there once.
-        taken_ns = sum(taken_by[0][name] for name in mine) + max(taken_by[1][name] for name in mine)
-        if mine[0] not in share.counted and loss.period_ns - taken_ns < loss.lost_ns:
+        whole_ns = sum(by_tasks[name] for name in mine) + max(by_others[name] for name in mine)
+        if mine[0] not in share.counted and window_ns - whole_ns < loss.lost_ns:
             return f"tasks on {', '.join(mine)} may leave others less than what the kernel then takes: {loss.why}"
     return ""
 
@@ -207,8 +205,8 @@ def with_supervisor(system: System, plan: Plan, supervisor: Supervision) -> tupl
     for processor in sorted({mate for index in supervisor.processors for mate in mates[index]}):
         for one in supervisor.wakeups:
             name = f"supervisor of {supervisor.device}: {one.name} on {plan.processors[processor].name}"
-            takes = Reservation(one.cost_ns, one.period_ns, one.period_ns)
-            system, plan = _with_task(system, plan, processor, name, takes, "to look after a device")
+            takes, why = Reservation(one.cost_ns, one.period_ns, one.period_ns), "to look after a device"
+            system, plan = _with_task(system, plan, processor, name, takes, why, jitter_ns=one.jitter_ns)
     return system, plan
 
 

@@ -105,8 +105,9 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
     blows = () if faults is None else faults.blows()
     watched = {blow.link for blow in blows if blow.link is not None}
     beside = beside_tasks(system, plan, given.setup, rehearsal.bytes_of, tier, watched)
-    if failover is not None and tier is Tier.FIFO:
-        beside = replace(beside, supervisors=supervision(plan, failover, request.rate))
+    if tier is Tier.FIFO:
+        supervisors = supervision(system, plan, failover, request.rate, links=bool(watched))
+        beside = replace(beside, supervisors=supervisors)
     if health is not None:
         enough = leaves_enough(system, plan, tier, beside, supply_loss(), health)
         health = replace(health, is_ordinary=not enough)

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rt_sched.runtime.paced.clock import PacedClock
+from rt_sched.runtime.paced.devices.supervision import LOOKS_PER_BEAT
 from rt_sched.runtime.paced.links.server import Outages
 from rt_sched.runtime.paced.shared import shared_array
 
 _NOTICE = np.dtype([("link", np.int64), ("noticed_ns", np.int64), ("last_sign_ns", np.int64)])
 _MOST_NOTICES = 256
-#: How often it is looked, as a part of the distance of two signs.
-_LOOKS_PER_BEAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class LinkWatch:
         """Looks at every link, from the begin of the run until its end."""
         if now_ns < self.next_ns:
             return
-        self.next_ns = now_ns + self._clock.host_span_ns(self._period_ns) // _LOOKS_PER_BEAT
+        self.next_ns = now_ns + self._clock.host_span_ns(self._period_ns) // LOOKS_PER_BEAT
         if not self._clock.begun or self._clock.ended:
             return
         run_ns = self._clock.now_ns()
@@ -108,7 +107,7 @@ class LinkWatch:
             for place, last_ns in enumerate(self._signs.last_ns.tolist())
             if place not in self._lost
         ]
-        return max(run_ns + 1, min([run_ns + self._period_ns // _LOOKS_PER_BEAT, *lost_ns]))
+        return max(run_ns + 1, min([run_ns + self._period_ns // LOOKS_PER_BEAT, *lost_ns]))
 
     def notices(self) -> tuple[LinkNotice, ...]:
         """What it noticed, in order."""

@@ -19,7 +19,7 @@ from rt_sched.trace.setup import Setup
 @dataclass(frozen=True, slots=True)
 class Beside:
     """The process that publishes samples, those of links that messages go over, and supervisors that stand above tasks
-    and watch over devices.
+    and watch over devices or links.
     """
 
     publisher: Publisher
