@@ -21,7 +21,7 @@ _INTENSITY_NAMES = ("intensity", "i", "reflectivity", "reflectance")
 _RING_NAMES = ("ring", "channel", "laser_id", "line")
 _TIME_NAMES = ("t", "time", "timestamp", "time_stamp", "offset_time", "time_offset")
 #: A sweep takes less than this; a per-point time further away than it is in another unit or of another clock.
-_LONGEST_SWEEP_NS = 2 * NS_PER_S
+LONGEST_SWEEP_NS = 2 * NS_PER_S
 #: Sweeps of scanners that turn take about this long: 2 to 100 turns a second, and some room.
 _SHORTEST_SWEEP_NS, _LIKELY_SWEEP_NS = 5 * NS_PER_MS, 500 * NS_PER_MS
 #: Names of times that are stamps of a clock, where the values fit both.
@@ -173,7 +173,7 @@ def _time_offset_ns(
         readings = {"offset": times, "absolute": times - capture_time_ns / unit_ns}
         reach_ns = {kind: float(np.abs(reading).max()) * unit_ns for kind, reading in readings.items()}
         kind = _likelier(reach_ns, "absolute" if name in _ABSOLUTE_NAMES else "offset")
-        if reach_ns[kind] <= _LONGEST_SWEEP_NS:
+        if reach_ns[kind] <= LONGEST_SWEEP_NS:
             offsets: npt.NDArray[np.int32] = np.rint(readings[kind] * unit_ns).astype(np.int32)
             return offsets
     return None
@@ -184,7 +184,7 @@ def _integer_offsets_ns(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]
     largest, span = int(np.abs(offsets).max()), int(offsets.max() - offsets.min())
     if span < _SHORTEST_SWEEP_NS <= span * NS_PER_US and largest * NS_PER_US <= _LIKELY_SWEEP_NS:
         offsets, largest = offsets * NS_PER_US, largest * NS_PER_US
-    return offsets.astype(np.int32) if largest <= _LONGEST_SWEEP_NS else None
+    return offsets.astype(np.int32) if largest <= LONGEST_SWEEP_NS else None
 
 
 def _likelier(reach_ns: Mapping[str, float], named: str) -> str:

@@ -12,9 +12,19 @@ from rt_sched.errors import DataError
 from rt_sched.messages import EncodedImage, ImuSample, PointCloud
 from rt_sched.messages.sensor import SensorMessage
 from rt_sched.ports.source import RecordedMessage
+from rt_sched.units import NS_PER_S
 from sensors.image_headers import BYTES_PER_PIXEL, compressed_encoding, raw_encoding
 from sensors.point_cloud2 import CloudField, CloudLayout, decode_cloud
-from sensors.ros_types import COMPRESSED_IMAGE, IMAGE, IMU, POINT_CLOUD, SerializedMessage, deserialize
+from sensors.ros_types import (
+    COMPRESSED_IMAGE,
+    IMAGE,
+    IMU,
+    POINT_CLOUD,
+    VELODYNE_SCAN,
+    SerializedMessage,
+    deserialize,
+)
+from sensors.velodyne import decode_scan
 
 
 def decode_message(message: RecordedMessage) -> SensorMessage:
@@ -66,6 +76,13 @@ def _point_cloud(ros: Any, stamp_ns: int, frame_id: str) -> PointCloud:
     return decode_cloud(layout, _bytes(ros.data), stamp_ns, frame_id)
 
 
+def _velodyne_scan(ros: Any, stamp_ns: int, frame_id: str) -> PointCloud:
+    packets = [
+        (int(packet.stamp.sec) * NS_PER_S + int(packet.stamp.nanosec), _bytes(packet.data)) for packet in ros.packets
+    ]
+    return decode_scan(packets, stamp_ns, frame_id)
+
+
 def _imu(ros: Any, stamp_ns: int, frame_id: str) -> ImuSample:
     angular, linear = _vector(ros.angular_velocity), _vector(ros.linear_acceleration)
     if not (np.isfinite(angular).all() and np.isfinite(linear).all()):
@@ -81,5 +98,6 @@ _DECODERS: dict[str, Callable[[Any, int, str], SensorMessage]] = {
     IMAGE: _image,
     COMPRESSED_IMAGE: _compressed_image,
     POINT_CLOUD: _point_cloud,
+    VELODYNE_SCAN: _velodyne_scan,
     IMU: _imu,
 }

@@ -19,13 +19,20 @@ from rt_sched.units import NS_PER_S
 IMAGE = "sensor_msgs/msg/Image"
 COMPRESSED_IMAGE = "sensor_msgs/msg/CompressedImage"
 POINT_CLOUD = "sensor_msgs/msg/PointCloud2"
+VELODYNE_SCAN = "velodyne_msgs/msg/VelodyneScan"
 IMU = "sensor_msgs/msg/Imu"
 
 _KINDS = {
     IMAGE: TopicKind.CAMERA,
     COMPRESSED_IMAGE: TopicKind.CAMERA,
     POINT_CLOUD: TopicKind.LIDAR,
+    VELODYNE_SCAN: TopicKind.LIDAR,
     IMU: TopicKind.IMU,
+}
+#: Types that ROS itself does not define.
+_FURTHER = {
+    "velodyne_msgs/msg/VelodynePacket": "{time} stamp\nuint8[1206] data",
+    VELODYNE_SCAN: "std_msgs/Header header\nvelodyne_msgs/VelodynePacket[] packets",
 }
 _HEADER_FIELD = re.compile(r"(?:std_msgs/)?(?:msg/)?Header\s+\w+")
 _IDL_FORMATS = ("ros2idl", "omgidl")
@@ -153,6 +160,9 @@ def _typestore(schema: str, encoding: str, definition: str, definition_format: s
     from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 
     standard = get_typestore(Stores.ROS1_NOETIC if encoding == "ros1" else Stores.ROS2_HUMBLE)
+    time = "time" if encoding == "ros1" else "builtin_interfaces/Time"
+    for name, text in _FURTHER.items():
+        standard.register(get_types_from_msg(text.format(time=time), name))
     if not definition:
         return standard
     store = get_typestore(Stores.EMPTY)

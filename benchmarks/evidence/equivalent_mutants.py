@@ -9,7 +9,7 @@ _BY_FIRST = "the first message sets it anew, whatever it was"
 _PAYLOAD = "usual = int(np.median(self._points)) if len(self._points) >= USUAL_LEAST else 0"
 _PIXELS = "return 100 * int(np.count_nonzero(chosen)) // max(chosen.size, 1)"
 _ENERGY = "usual = float(np.median(self._energies)) if len(self._energies) >= USUAL_LEAST else 0.0"
-_BEGIN = "begin = int(lost[0]) * width - 180"
+_BEGIN = "begin = int(sectors[0]) * width - 180"
 _STUCK = "pipelines/imu_health.py"
 
 #: (file, line, old text, new text) -> why.
@@ -22,7 +22,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("safety/monitors/repeats.py", "self._repeats = 0", "0", "1"): _BY_FIRST,
     ("safety/monitors/sectors.py", "width = 360 // SECTORS", "360", "359"): _TEXT,
     ("safety/monitors/sectors.py", "width = 360 // SECTORS", "360", "361"): _TEXT,
-    ("safety/monitors/sectors.py", _BEGIN, "int(lost[0]) * width - 180", "int(lost[0]) * width + 180"): _TEXT,
+    ("safety/monitors/sectors.py", _BEGIN, "int(sectors[0]) * width - 180", "int(sectors[0]) * width + 180"): _TEXT,
     ("safety/monitors/sectors.py", _BEGIN, "180", "179"): _TEXT,
     ("safety/monitors/sectors.py", _BEGIN, "180", "181"): _TEXT,
     (

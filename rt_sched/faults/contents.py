@@ -9,9 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rt_sched.faults.script import Damage, Injection
 from rt_sched.messages import EncodedImage, ImuSample, PointCloud
+from rt_sched.messages.sensor import SECTORS
 from sensors.pixels import decode_bgr
 
 #: The end of the range of automotive IMUs: 2000 degrees a second, and 16 g.
@@ -72,14 +74,28 @@ def _picture(fault: Injection, image: EncodedImage) -> EncodedImage:
 def _without_sector(cloud: PointCloud, from_deg: Fraction, to_deg: Fraction) -> PointCloud:
     """Without the points from one direction counter-clockwise to the other."""
     angle = np.degrees(np.arctan2(cloud.xyz_m[:, 1], cloud.xyz_m[:, 0]))
-    keep = (angle - float(from_deg)) % 360.0 > float((to_deg - from_deg) % 360)
+    keep = ~_within(angle, from_deg, to_deg)
     return dataclasses.replace(
         cloud,
         xyz_m=cloud.xyz_m[keep],
         intensity=cloud.intensity[keep],
         ring=None if cloud.ring is None else cloud.ring[keep],
         time_offset_ns=None if cloud.time_offset_ns is None else cloud.time_offset_ns[keep],
+        fired=None if cloud.fired is None else _not_fired(cloud.fired, from_deg, to_deg),
     )
+
+
+def _within(angle_deg: npt.NDArray[np.floating[Any]], from_deg: Fraction, to_deg: Fraction) -> npt.NDArray[np.bool_]:
+    inside: npt.NDArray[np.bool_] = (angle_deg - float(from_deg)) % 360.0 <= float((to_deg - from_deg) % 360)
+    return inside
+
+
+def _not_fired(fired: npt.NDArray[np.int64], from_deg: Fraction, to_deg: Fraction) -> npt.NDArray[np.int64]:
+    """As if the packets of all sectors that lie whole between the directions had not come."""
+    edge_deg = np.arange(SECTORS + 1) * (360 / SECTORS) - 180
+    begin, middle, end = edge_deg[:-1], (edge_deg[:-1] + edge_deg[1:]) / 2, edge_deg[1:]
+    whole = np.logical_and.reduce([_within(angle, from_deg, to_deg) for angle in (begin, middle, end)])
+    return np.where(whole, 0, fired)
 
 
 def draw(seed: int, *what: object) -> int:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+#: Sectors of a whole turn in which directions are counted, of 10 degrees each.
+SECTORS = 36
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +69,8 @@ class PointCloud:
     `xyz_m`: float32[n, 3]; `intensity`: float32[n] (zeros when not recorded);
     `ring`: uint16[n] or None; `time_offset_ns`: int32[n] since capture_time_ns, or None.
     `ground_z_m`: float32[n], height of the ground below each point in the same frame, None before it is known.
+    `fired`: int64[SECTORS], how often the sensor measured in each direction, whether or not anything returned; None
+    where the recording holds points and no packets.
     """
 
     capture_time_ns: int
@@ -76,6 +82,13 @@ class PointCloud:
     dropped_points: int = 0
     ground_z_m: npt.NDArray[np.float32] | None = None
     deskew: Deskew = Deskew.RAW
+    fired: npt.NDArray[np.int64] | None = None
+
+
+def sector_of(angle_rad: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
+    """The sector of directions counter-clockwise from straight ahead: counted from straight behind over the right."""
+    index: npt.NDArray[np.int64] = np.floor((angle_rad + np.pi) * (SECTORS / (2 * np.pi))).astype(np.int64) % SECTORS
+    return index
 
 
 @dataclass(frozen=True, slots=True, eq=False)

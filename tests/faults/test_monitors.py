@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import cv2
@@ -174,6 +175,32 @@ def test_a_sector_that_never_held_much_is_not_missing():
     assert first(Sectors(PACE), [*sparse, sweep(points=360, without=range(30, 60))] * 2) is None
     always = [sweep(number, without=range(30, 60)) for number in range(12)]
     assert first(Sectors(PACE), always) is None
+
+
+def packets(fired=(), points=36):
+    """A turn in which sectors were fired at so often, 100 times where none is given; few points return."""
+    turn = sweep(points=points)
+    return replace(turn, message=replace(turn.message, fired=np.array([dict(fired).get(k, 100) for k in range(36)])))
+
+
+def test_a_direction_that_was_measured_before_and_is_not_now_is_missing_at_once():
+    """Also where nothing ever returned from, and in the second turn."""
+    monitor = Sectors(PACE)
+    assert monitor.see(packets()) is None
+    assert monitor.see(packets({3: 0, 4: 0, 35: 0})) == (
+        "3 sectors of 10 degrees were not measured, the first from -150 degrees on"
+    )
+    assert monitor.see(packets({3: 1})) is None
+
+
+def test_a_direction_that_was_never_measured_is_not_missing():
+    """The sensor may be told to send a part of the turn, and the first turn of a recording is seldom whole."""
+    part = dict.fromkeys(range(10), 0)
+    assert first(Sectors(PACE), [packets(part), packets(part), packets(), packets(), packets(part)]) == 4
+
+
+def test_a_recording_of_points_says_nothing_of_what_was_measured():
+    assert first(Sectors(PACE), [packets(), sweep(points=36), packets()]) is None
 
 
 @settings(max_examples=60)

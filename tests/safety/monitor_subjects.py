@@ -6,6 +6,7 @@ Numbers are those of the table of monitors in docs/fault-scripts.md, written dow
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -320,6 +321,37 @@ def _sector(name: str, before: Sequence[Counts], counts: Sequence[Counts], depth
     )
 
 
+def fired(first: int, last: int) -> PointCloud:
+    """A sweep without a point, that measured so often in the first and last sectors and nowhere else."""
+    return replace(cloud([]), fired=np.array([first, *[0] * 34, last]))
+
+
+def _unmeasured() -> Subject:
+    turns = {f"{first} {last}": fired(first, last) for first in (0, 1, 7) for last in (0, 1)}
+
+    def finds(seen: History) -> bool:
+        *before, now = [one.holds for one in seen]
+        if now in ("nothing", "points"):
+            return False
+        measured = [[int(count) > 0 for count in one.split()] for one in before if one not in ("nothing", "points")]
+        return any(any(turn[k] for turn in measured) and now.split()[k] == "0" for k in range(2))
+
+    return Subject(
+        "sector, packets",
+        lambda: sectors.Sectors(PACE),
+        named({**turns, "nothing": None, "points": cloud([])}),
+        finds,
+        window=20,
+        depth=4,
+        deeper=5,
+        declared_ns=206,
+        fault=[holding("0 0", turns["0 0"], late_ns=JITTER_NS)],
+        before=[holding("1 1", turns["1 1"])],
+        earlier_ns=JITTER_NS,
+        period_ns=PERIOD_NS,
+    )
+
+
 # Repeats -----------------------------------------------------------------------------------------------------------
 
 
@@ -373,4 +405,6 @@ SUBJECTS: tuple[Subject, ...] = (
     ),
     _sector("promised", [_FULL] * 3, (_FULL, (0, 50, 49), (100, 0, 49)), 4, True),
     _sector("window", [*[_FULL] * 5, *[_HALF] * 5], (_FULL, _HALF, (3, 50, 49), (4, 50, 49)), 4, False),
+    _unmeasured(),
+    replace(_unmeasured(), name="sector, first packets", before=(), fault=()),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,8 @@ from rosbags.rosbag1 import Writer as BagWriter
 from rosbags.rosbag2 import StoragePlugin
 from rosbags.rosbag2 import Writer as Rosbag2Writer
 from rosbags.typesys import Stores, get_typestore
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 SHARED_DATA = (Path(__file__).resolve().parents[2] / "../shared/data").resolve()
 NS = 10**9
