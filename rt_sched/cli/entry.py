@@ -38,32 +38,36 @@ _WrongCall: Any = typer.BadParameter.__base__
 def main() -> NoReturn:
     """Entry point of the console script."""
     try:
-        signal.signal(signal.SIGTERM, _terminate)
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
-            signal.signal(signal.SIGHUP, _terminate)
+        _hear_signals()
         _prepare_streams()
         code = _run()
-    except _Terminated as end:
-        code = _failed(end.exit_code, "terminated" if end.exit_code == EXIT_TERMINATED else "hung up")
-    except KeyboardInterrupt:
-        code = _failed(EXIT_INTERRUPTED, "interrupted")
-    except _WrongCall as error:
-        code = _failed(EXIT_USAGE, _explain(error))
-    except ConfigError as error:
-        count = len(error.problems)
-        details = [str(problem) for problem in error.problems]
-        code = _failed(EXIT_USAGE, f"{count} problem{'s' if count > 1 else ''} found", details)
-    except RtSchedError as error:
-        if getattr(error, "is_defect", False):
-            code = _failed(EXIT_DEFECT, f"{error} ({_write_traceback()})")
-        else:
-            code = _failed(EXIT_USAGE, str(error))
-    except BrokenPipeError:
-        code = EXIT_OK  # whoever read the results has seen enough
     except Exception as error:
-        code = _failed(EXIT_DEFECT, f"internal error: {type(error).__name__}: {error} ({_write_traceback()})")
+        # What an interruption cuts short may fail in its own way, as modules in C do that are being loaded.
+        code = _ended_by(_came[0] if _came else error)
+    except KeyboardInterrupt as stop:
+        code = _ended_by(stop)
     _give_up_streams_that_fail()
     sys.exit(code)
+
+
+def _ended_by(error: BaseException) -> int:
+    """Tells what ended the command, while it is handled; the exit code."""
+    if isinstance(error, _Terminated):
+        return _failed(error.exit_code, "terminated" if error.exit_code == EXIT_TERMINATED else "hung up")
+    if isinstance(error, KeyboardInterrupt):
+        return _failed(EXIT_INTERRUPTED, "interrupted")
+    if isinstance(error, _WrongCall):
+        return _failed(EXIT_USAGE, _explain(error))
+    if isinstance(error, ConfigError):
+        count = len(error.problems)
+        details = [str(problem) for problem in error.problems]
+        return _failed(EXIT_USAGE, f"{count} problem{'s' if count > 1 else ''} found", details)
+    if isinstance(error, RtSchedError) and not getattr(error, "is_defect", False):
+        return _failed(EXIT_USAGE, str(error))
+    if isinstance(error, BrokenPipeError):
+        return EXIT_OK  # whoever read the results has seen enough
+    told = str(error) if isinstance(error, RtSchedError) else f"internal error: {type(error).__name__}: {error}"
+    return _failed(EXIT_DEFECT, f"{told} ({_write_traceback()})")
 
 
 def _run() -> int:
@@ -163,5 +167,18 @@ class _Terminated(KeyboardInterrupt):
         self.exit_code = EXIT_HUNG_UP if number == signal.SIGHUP else EXIT_TERMINATED
 
 
-def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
-    raise _Terminated(number)
+#: Interruptions that came so far.
+_came: list[KeyboardInterrupt] = []
+
+
+def _hear_signals() -> None:
+    """What asks a command to end interrupts it, but for what it was told to ignore, as nohup(1) does."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> NoReturn:
+    stop = KeyboardInterrupt() if number == signal.SIGINT else _Terminated(number)
+    _came.append(stop)
+    raise stop

@@ -28,6 +28,18 @@ class Slow(Integrate):
 """
 
 
+#: A module whose loading is interrupted, and which makes an error of its own of that, as some in C do.
+CUT_SHORT = """\
+import os, signal
+try:
+    os.kill(os.getpid(), signal.{signal})
+    for _ in range(1000):
+        pass
+except KeyboardInterrupt:
+    raise {error}("initialization failed")
+"""
+
+
 @pytest.fixture
 def slow(tmp_path_factory, logs):
     """What follows `replay` for a run that is slow and needs little, and the Python that it needs before."""
@@ -86,6 +98,17 @@ def test_an_interrupted_replay_leaves_nothing_behind(cli, tmp_path, step, anew):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_replay_that_is_told_to_end_leaves_nothing_behind(cli, slow, tmp_path, number):
     assert_leaves_nothing(start_until(cli, slow, "replaying"), number, tmp_path)
+
+
+@pytest.mark.parametrize("error", ["ImportError", "SystemError", "OSError"])
+@pytest.mark.parametrize("number", _TOLD)
+def test_an_error_that_an_interruption_led_to_is_the_interruption(cli, slow, tmp_path, number, error):
+    what, prelude = slow
+    (what[-1].parent / "slow_stage.py").write_text(CUT_SHORT.format(signal=number.name, error=error))
+    ended = cli("replay", *what, "-o", "out/run", prelude=prelude, code=128 + number)
+    assert ended.err.endswith(f"rt-sched: {_TOLD[number]}\n")
+    assert ended.out == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_replay_that_does_not_mind_a_hang_up_goes_on(cli, slow, tmp_path):
