@@ -47,7 +47,7 @@ def paced_document(
     shared = shared_cores(order.system)
     notes = [*summary["notes"]]
     if shared:
-        notes.append(f"{shared}: elements share a host core, so times say nothing about the modelled devices")
+        notes.append(f"{shared}: elements share a host core, so timing is not representative of the modelled devices")
     if order.tier is Tier.USER:
         notes.append("the user tier has no bounds: other programs of this host may delay any job")
     if outcome.links:
