@@ -37,8 +37,11 @@ def angle_deg(node: Node, problems: Problems) -> Fraction | None:
 @value({"type": "number", "exclusiveMinimum": 0, "maximum": 1})
 def share(node: Node, problems: Problems) -> Fraction | None:
     """A share of more than 0 and at most 1, exactly as written."""
-    if fields.plain_number(node) is not None and 0 < (found := Fraction(node.text.replace("_", ""))) <= 1:
-        return found
+    number = fields.plain_number(node)
+    if number is not None and 0 < number <= 1:
+        found = Fraction(number) if isinstance(number, int) else Fraction(node.text.replace("_", ""))
+        if found <= 1:
+            return found
     problems.add(node, f"expected a share of more than 0 and at most 1, such as 0.3, found {node.shown}")
     return None
 

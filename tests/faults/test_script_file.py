@@ -121,6 +121,11 @@ def test_what_is_right_is_read(read):
         ("{kind: message.delay, target: eye, at: 1s, by: 0ms}", 53, "'0ms' changes nothing"),
         ("{kind: message.delay, target: eye, at: 1s, by: -2ms}", 53, "'-2ms' must not be negative"),
         ("{kind: message.drop, target: eye, at: 1s, share: 1.5}", 55, "expected a share of more than 0 and at most 1"),
+        ("{kind: message.drop, target: eye, at: 1s, share: .inf}", 55, "expected a share"),
+        ("{kind: message.drop, target: eye, at: 1s, share: .nan}", 55, "expected a share"),
+        ("{kind: message.drop, target: eye, at: 1s, share: 1e-999999999}", 55, "expected a share"),
+        ("{kind: message.drop, target: eye, at: 1s, share: 0x2}", 55, "expected a share"),
+        ("{kind: message.drop, target: eye, at: 1s, share: 1.00000000000000000001}", 55, "expected a share"),
         ("{kind: message.reorder, target: top, at: 1s}", 38, "messages of top arrive by their stamps"),
         ("{kind: overrun, target: see, at: 1s, demand: 20ms}", 35, "an overrun strikes jobs by number: jobs: [3]"),
         ("{kind: overrun, target: see, jobs: [], demand: 20ms}", 41, "the list is empty"),
@@ -157,6 +162,12 @@ def test_all_mistakes_are_told_at_once(problems):
 )
 def test_a_value_that_cannot_be_read_is_one_mistake(problems, fault):
     assert len(problems([f"a: {{{fault}}}"])) == 1
+
+
+@pytest.mark.parametrize(("written", "meant"), [("0x1", Fraction(1)), ("1_0e-2", Fraction(1, 10))])
+def test_a_share_is_read_as_yaml_writes_numbers(read, written, meant):
+    [fault] = read([f"f: {{kind: message.drop, target: eye, at: 1s, share: {written}}}"]).faults
+    assert fault.share == meant
 
 
 def test_every_key_of_a_kind_is_one_of_the_table(system):
