@@ -18,13 +18,16 @@ def init(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Where to write.", show_default="standard output"),
     ] = None,
+    host: Annotated[
+        bool, typer.Option("--host", help="For paced runs on the cores of this host, in place of Orin-class devices.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     salvage: Salvage = False,
 ) -> None:
     """Write a system file for a recording; what had to be guessed is marked in it."""
     from rt_sched.app.init.job import write_system_for
 
-    text = write_system_for(log, salvage=salvage, output=output, overwrite=force)
+    text = write_system_for(log, host=host, salvage=salvage, output=output, overwrite=force)
     if output is None:
         sys.stdout.write(text)
 

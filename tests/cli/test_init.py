@@ -6,6 +6,8 @@ import pytest
 from cli_runs import Run, write_log
 
 from rt_sched.app.init.job import write_system_for
+from rt_sched.app.inputs.stages import ImportedStages
+from rt_sched.config import load_system
 
 KINDS = {
     "one camera": {"cameras": {"/camera/image_raw": 10}},
@@ -48,7 +50,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_file_replays_unedited(cli, tmp_path, kind):
     log = write_log(tmp_path / "null.mcap", seconds=0.5, **KINDS[kind])
-    write_system_for(str(log), salvage=False, output=tmp_path / "made.yaml", overwrite=False)
+    write_system_for(str(log), host=False, salvage=False, output=tmp_path / "made.yaml", overwrite=False)
     run = Run(tmp_path / "run", cli("replay", log, "--system", "made.yaml", "-o", "run"))
     summary = run.summary
     assert summary["status"] == "ok", summary["reason"]
@@ -59,6 +61,25 @@ def test_the_file_replays_unedited(cli, tmp_path, kind):
         assert row["delivered"] == row["recorded"] > 0, row
     assert len({row["sensor"] for row in summary["topics"]}) == len(topics)
     assert not [task["name"] for task in summary["tasks"] if task["without_data"]]
+
+
+@pytest.mark.parametrize("cores", [{3}, {0, 1}, {2, 5, 6, 7, 9, 11, 40}], ids=["one core", "two cores", "seven cores"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_file_for_this_host_deploys_what_it_declares_and_no_more(cli, tmp_path, monkeypatch, kind, cores):
+    monkeypatch.setattr("rt_sched.app.init.job.allowed_cores", lambda: cores)
+    log = write_log(tmp_path / "null.mcap", seconds=0.3, **KINDS[kind])
+    write_system_for(str(log), host=True, salvage=False, output=tmp_path / "made.yaml", overwrite=False)
+    system = load_system(tmp_path / "made.yaml", stages=ImportedStages())
+    (device,) = system.devices
+    deployed = {one.pe: one.cores for one in system.deployments}
+    assert {(device.name, element.name) for element in device.processing_elements} == {*deployed}
+    assert {*deployed} == {task.pe for task in system.tasks}
+    used = [core for (core,) in deployed.values()]
+    assert len({*used}) == len(used) and {*used} <= cores
+    assert min(cores) in used
+    networks = sorted(task.pe[1] for task in system.tasks if task.name.startswith("infer_"))
+    assert len(cores) == 1 or f"cpu{min(cores)}" not in networks
+    assert cli("analyze", "made.yaml", code=None).code in (0, 1, 3)
 
 
 def test_a_file_name_cannot_write_into_the_system_file(cli, tmp_path):

@@ -119,7 +119,9 @@ def example() -> System:
 
 def test_devices_that_share_a_core_of_this_host_make_times_that_are_not_representative(ended: Ended) -> None:
     assert ended.summary["representative"] is False
-    told = "ecu-a.cpu and ecu-c.cpu: elements share a host core, so timing is not representative of the modelled devices"
+    told = (
+        "ecu-a.cpu and ecu-c.cpu: elements share a host core, so timing is not representative of the modelled devices"
+    )
     assert told in " ".join(ended.summary["notes"])
     assert "timing is not representative" in (ended.folder / "report.html").read_text(encoding="utf-8")
 

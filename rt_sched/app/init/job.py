@@ -6,39 +6,25 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rt_sched.app.init.targets import Target, orin_class, this_host
 from rt_sched.app.init.topics import ChosenTopics, FoundSensor, choose_topics, identifier
 from rt_sched.app.inputs.shipped import resolve
 from rt_sched.config.quantities import MAX_RATE_HZ, MIN_RATE_HZ
 from rt_sched.errors import DeploymentError
 from rt_sched.ports import Recording, TopicKind
-from rt_sched.units import NS_PER_S, format_ns, format_rate, parse_time
+from rt_sched.runtime.host.affinity import allowed_cores
+from rt_sched.units import format_ns, format_rate
 from sensors.recording import open_recording
 
-#: Modelled execution times on an Orin-class device: (bcet, wcet), in the file's own notation. The detector's figure is
-#: that of INT8 networks of its size on Orin; the others leave room over what the stages need on a desktop core.
-_TIMES = {
-    "pre": ("1ms", "4ms"),
-    "infer": ("6ms", "9ms"),
-    "post": ("200us", "1.5ms"),
-    "lidar_pre": ("4ms", "12ms"),
-    "cluster": ("1ms", "8ms"),
-    "imu": ("20us", "100us"),
-    "fuse": ("300us", "4ms"),
-    "understand": ("50us", "500us"),
-    "plan": ("20us", "300us"),
-    "control": ("20us", "200us"),
-    "backup": ("1ms", "8ms"),
-    "camera_backup": ("3ms", "18ms"),
-    "arbiter": ("20us", "100us"),
-}
-_INFER_WCET_S = parse_time(_TIMES["infer"][1]) / NS_PER_S
 
+def write_system_for(log: str, *, host: bool, salvage: bool, output: Path | None, overwrite: bool) -> str:
+    """The text of the system file; also written to `output` where given. Raises RtSchedError.
 
-def write_system_for(log: str, *, salvage: bool, output: Path | None, overwrite: bool) -> str:
-    """The text of the system file; also written to `output` where given. Raises RtSchedError."""
+    `host`: for paced runs on cores of this one, in place of Orin-class devices.
+    """
     recording = open_recording(resolve(log), salvage=salvage)
     try:
-        text = system_text_for(recording)
+        text = system_text_for(recording, host=host)
     finally:
         recording.close()
     if output is not None:
@@ -52,13 +38,14 @@ def write_system_for(log: str, *, salvage: bool, output: Path | None, overwrite:
     return text
 
 
-def system_text_for(recording: Recording) -> str:
+def system_text_for(recording: Recording, *, host: bool = False) -> str:
     """YAML that loads and replays unedited. Raises DataError for a recording without a usable camera, LiDAR or IMU."""
-    chosen = choose_topics(recording, _INFER_WCET_S)
-    return "\n".join(_lines(identifier(Path(recording.path).stem), recording.path, chosen)) + "\n"
+    chosen = choose_topics(recording)
+    target = this_host(chosen, sorted(allowed_cores())) if host else orin_class(chosen)
+    return "\n".join(_lines(identifier(Path(recording.path).stem), recording.path, chosen, target)) + "\n"
 
 
-def _lines(name: str, path: str, chosen: ChosenTopics) -> Iterable[str]:
+def _lines(name: str, path: str, chosen: ChosenTopics, target: Target) -> Iterable[str]:
     cameras, lidars, imus = (chosen.of_kind(kind) for kind in (TopicKind.CAMERA, TopicKind.LIDAR, TopicKind.IMU))
     yield f"# Made by `rt-sched init` from {_one_line(Path(path).name)}. Topics, rates, jitter and sizes are measured;"
     yield "# every line with `guess` is not in the recording: look at it before you rely on a verdict."
@@ -68,42 +55,38 @@ def _lines(name: str, path: str, chosen: ChosenTopics) -> Iterable[str]:
     yield f"name: {name}"
     yield "policy: rms  # guess"
     yield ""
-    yield "devices:  # guess: the recording does not say on what it will run"
-    for device in sorted({f.device for f in chosen.sensors}):
-        yield f"  {device}: {{soc: agx-orin, power_mode: MAXN}}"
-    if cameras or lidars:
-        yield "  gateway: {soc: safety-mcu}"
+    yield from target.lines
     yield ""
     yield "sensors:"
     for sensor in chosen.sensors:
-        yield from _sensor_lines(sensor)
+        yield from _sensor_lines(sensor, target)
     yield ""
-    yield "tasks:  # guess: stages, placement and execution times (of an Orin-class device)"
+    yield f"tasks:  # guess: stages, placement and execution times (of {target.whose})"
     for sensor in cameras:
-        yield from _camera_tasks(sensor)
+        yield from _camera_tasks(sensor, target)
     for sensor in lidars:
-        yield from _lidar_tasks(sensor, imus)
+        yield from _lidar_tasks(sensor, imus, target)
     for sensor in imus:
         yield from _task(
+            target,
             f"imu_{sensor.name}",
             "pipelines.imu:Integrate",
-            "orin-1.cpu",
             "imu",
             [("imu", sensor.name)],
             parameters=f"sensor: {sensor.name}",
         )
-    if cameras or lidars:
-        yield from _decision_tasks(cameras, lidars, imus)
+    if chosen.decides:
+        yield from _decision_tasks(cameras, lidars, imus, target)
     yield ""
     yield "chains:  # without limits: measured, not judged"
     for chain, members in _chains(cameras, lidars, imus):
         yield f"  {chain}: {{path: [{', '.join(members)}]}}"
-    if cameras or lidars:
+    if chosen.decides:
         yield ""
         yield "safety: {arbiter: arbiter, primary: control, backup: backup}"
 
 
-def _sensor_lines(sensor: FoundSensor) -> Iterable[str]:
+def _sensor_lines(sensor: FoundSensor, target: Target) -> Iterable[str]:
     topic = sensor.topic
     yield f"  {sensor.name}:"
     yield f"    kind: {topic.kind.value}"
@@ -121,53 +104,65 @@ def _sensor_lines(sensor: FoundSensor) -> Iterable[str]:
         yield "    latency: 0ns  # guess: log times equal the capture stamps"
     else:
         yield f"    latency: {format_ns(max(0, topic.latency.median_ns))}"
-    yield f"    jitter: {format_ns(topic.jitter_ns or 0)}"
-    yield f"    attached_to: [{sensor.device}]  # guess"
+    jitter_ns = (topic.jitter_ns or 0) + target.late_ns
+    remark = (
+        f"  # guess: {format_ns(target.late_ns)} of it for this host, which plays them back" if target.late_ns else ""
+    )
+    yield f"    jitter: {format_ns(jitter_ns)}{remark}"
+    yield f"    attached_to: [{target.attached[sensor.name]}]  # guess"
     yield f"    topic: {_quoted(topic.name)}"
     if topic.image_width and topic.image_height:
         yield f"    calibration: {{image_size: [{topic.image_width}, {topic.image_height}]}}"
 
 
-def _camera_tasks(sensor: FoundSensor) -> Iterable[str]:
-    name, device = sensor.name, sensor.device
-    yield from _task(f"pre_{name}", "pipelines.camera:Preprocess", f"{device}.cpu", "pre", [("image", name)])
+def _camera_tasks(sensor: FoundSensor, target: Target) -> Iterable[str]:
+    name = sensor.name
+    yield from _task(target, f"pre_{name}", "pipelines.camera:Preprocess", "pre", [("image", name)], sensor=name)
     yield from _task(
+        target,
         f"infer_{name}",
         "pipelines.detector:Infer",
-        f"{device}.gpu",
         "infer",
         [("tensor", f"pre_{name}")],
-        remark="  # guess: more than one GPU can do; expect misses" if sensor.gpu_share > 1 else "",
+        sensor=name,
+        remark="  # guess: more than its element can do; expect misses" if name in target.overloaded else "",
     )
     yield from _task(
+        target,
         f"post_{name}",
         "pipelines.detector:Postprocess",
-        f"{device}.cpu",
         "post",
         [("raw", f"infer_{name}")],
+        sensor=name,
         parameters=f"camera: {name}",
     )
 
 
-def _lidar_tasks(sensor: FoundSensor, imus: Sequence[FoundSensor]) -> Iterable[str]:
-    name, device = sensor.name, sensor.device
+def _lidar_tasks(sensor: FoundSensor, imus: Sequence[FoundSensor], target: Target) -> Iterable[str]:
+    name = sensor.name
     yield from _task(
+        target,
         f"pre_{name}",
         "pipelines.lidar:Preprocess",
-        f"{device}.cpu",
         "lidar_pre",
         [("points", name)],
+        sensor=name,
         activation="{on: points}" if imus else None,
         looked_at=[("ego", f"imu_{imus[0].name}")] if imus else [],
         parameters=f"sensor: {name}",
     )
     yield from _task(
-        f"cluster_{name}", "pipelines.lidar:Cluster", f"{device}.cpu", "cluster", [("obstacles", f"pre_{name}")]
+        target,
+        f"cluster_{name}",
+        "pipelines.lidar:Cluster",
+        "cluster",
+        [("obstacles", f"pre_{name}")],
+        sensor=name,
     )
 
 
 def _decision_tasks(
-    cameras: Sequence[FoundSensor], lidars: Sequence[FoundSensor], imus: Sequence[FoundSensor]
+    cameras: Sequence[FoundSensor], lidars: Sequence[FoundSensor], imus: Sequence[FoundSensor], target: Target
 ) -> Iterable[str]:
     inputs = [(f"detections_{camera.name}", f"post_{camera.name}") for camera in cameras]
     parameters = []
@@ -178,32 +173,32 @@ def _decision_tasks(
         inputs.append(("ego", f"imu_{imus[0].name}"))
         parameters.append(f"imu: {imus[0].name}")
     yield from _task(
+        target,
         "fuse",
         "pipelines.fusion:Fuse",
-        "orin-1.cpu",
         "fuse",
         inputs,
-        activation="{rate: 30Hz}",
+        activation=f"{{rate: {target.rates['fuse']}}}",
         read=True,
         parameters=", ".join(parameters),
     )
     yield from _task(
+        target,
         "understand",
         "pipelines.understanding:Understand",
-        "orin-1.cpu",
         "understand",
         [("objects", "fuse")],
         activation="{on: objects}" if imus else None,
         looked_at=[("ego", f"imu_{imus[0].name}")] if imus else [],
     )
-    yield from _task("plan", "pipelines.planning:Plan", "orin-1.cpu", "plan", [("situation", "understand")])
-    yield from _task("control", "pipelines.control:Control", "orin-1.cpu", "control", [("plan", "plan")])
+    yield from _task(target, "plan", "pipelines.planning:Plan", "plan", [("situation", "understand")])
+    yield from _task(target, "control", "pipelines.control:Control", "control", [("plan", "plan")])
     commands = [("primary", "control")]
     if lidars:
         yield from _task(
+            target,
             "backup",
             "safety.backup:LidarCorridor",
-            "orin-1.cpu",
             "backup",
             [("points", lidars[0].name)],
             parameters=f"lidar: {lidars[0].name}",
@@ -211,9 +206,9 @@ def _decision_tasks(
     else:
         ahead = _looks_ahead(cameras)
         yield from _task(
+            target,
             "backup",
             "safety.camera_corridor:CameraCorridor",
-            "orin-1.cpu",
             "camera_backup",
             [("image", ahead.name)],
             parameters=f"camera: {ahead.name}",
@@ -221,12 +216,12 @@ def _decision_tasks(
         )
     commands.append(("backup", "backup"))
     yield from _task(
+        target,
         "arbiter",
         "safety.arbiter_stage:Arbiter",
-        "gateway.mcu",
         "arbiter",
         commands,
-        activation="{rate: 100Hz}",
+        activation=f"{{rate: {target.rates['arbiter']}}}",
         read=True,
     )
 
@@ -237,24 +232,28 @@ def _looks_ahead(cameras: Sequence[FoundSensor]) -> FoundSensor:
 
 
 def _task(
+    target: Target,
     name: str,
     stage: str,
-    runs_on: str,
     kind: str,
     inputs: Sequence[tuple[str, str]],
     *,
+    sensor: str = "",
     activation: str | None = None,
     read: bool = False,
     looked_at: Sequence[tuple[str, str]] = (),
     parameters: str = "",
     remark: str = "",
 ) -> Iterable[str]:
-    """`looked_at`: inputs that are only read, and may be empty, when something else activates the task. `read`: all
-    `inputs` are like that."""
-    bcet, wcet = _TIMES[kind]
+    """`kind`: of work, on `sensor` where it works on one alone.
+
+    `looked_at`: inputs that are only read, and may be empty, when something else activates the task. `read`: all
+    `inputs` are like that.
+    """
+    bcet, wcet = target.times[kind]
     yield f"  {name}:"
     yield f"    stage: {stage}"
-    yield f"    runs_on: {runs_on}"
+    yield f"    runs_on: {target.place(kind, sensor)}"
     if activation:
         yield f"    activation: {activation}"
     yield "    inputs:"

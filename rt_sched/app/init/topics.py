@@ -18,9 +18,6 @@ from rt_sched.runtime.log_jumps import JUMP_NS
 from rt_sched.runtime.timeline import build_timeline
 from sensors.survey import TopicSurvey, survey
 
-#: Share of one GPU that guessed detectors may use before a further device is assumed.
-_GPU_SHARE = Fraction(6, 10)
-
 #: Sweeps of each LiDAR that are looked at to find the one that sees most.
 _SWEEPS = 8
 
@@ -41,7 +38,7 @@ class FoundSensor:
     """A topic that becomes a sensor. `rate_hz`: one that a system file may state, the nearest to the measured one.
 
     `drift_ppm`, `capture_jitter_ns`: so that its stamps lie within the jitter of a grid of that rate and drift, pauses
-    left out. `gpu_share`: of one GPU, that its detector asks for; 0 for other sensors than cameras.
+    left out.
     """
 
     name: str
@@ -49,8 +46,6 @@ class FoundSensor:
     rate_hz: Fraction
     drift_ppm: Fraction
     capture_jitter_ns: int
-    device: str
-    gpu_share: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +64,14 @@ class ChosenTopics:
         found = [sensor for sensor in self.sensors if sensor.topic.kind is kind]
         return tuple(sorted(found, key=lambda sensor: sensor is not self.main_lidar))
 
+    @property
+    def decides(self) -> bool:
+        """Whether something sees what lies ahead, so that there is anything to decide."""
+        return any(sensor.topic.kind is not TopicKind.IMU for sensor in self.sensors)
 
-def choose_topics(recording: Recording, infer_wcet_s: Fraction) -> ChosenTopics:
-    """Every topic of cameras, LiDARs and IMUs that can be replayed; `infer_wcet_s`: of one frame on a GPU.
+
+def choose_topics(recording: Recording) -> ChosenTopics:
+    """Every topic of cameras, LiDARs and IMUs that can be replayed.
 
     Raises DataError, with the reason for each topic, when there is none.
     """
@@ -92,7 +92,7 @@ def choose_topics(recording: Recording, infer_wcet_s: Fraction) -> ChosenTopics:
         listed = ", ".join(f"{topic.name} ({topic.schema})" for topic in recording.topics) or "none"
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items()) or f"topics: {listed}"
         raise DataError(f"{recording.path}: no camera, LiDAR or IMU topic with two usable messages; {reasons}")
-    found = _place(usable, infer_wcet_s)
+    found = _named(usable)
     lidars = [sensor for sensor in found if sensor.topic.kind is TopicKind.LIDAR]
     return ChosenTopics(tuple(found), _main_lidar(recording, lidars), left_out)
 
@@ -142,27 +142,20 @@ def _main_lidar(recording: Recording, lidars: Sequence[FoundSensor]) -> FoundSen
     return max(lidars, key=lambda lidar: median(points[lidar.topic.name] or [0]))
 
 
-def _place(topics: Sequence[TopicSurvey], infer_wcet_s: Fraction) -> list[FoundSensor]:
-    """Names and devices; cameras are spread so that no GPU is asked for more than its share by several of them."""
+def _named(topics: Sequence[TopicSurvey]) -> list[FoundSensor]:
+    """Under names that no other sensor and no task has."""
     taken = set(_COMMON_TASKS)
     found = []
-    device, used = 1, Fraction(0)
     for topic in topics:
         measured = topic.nominal_rate_hz or Fraction(topic.rate_hz or 1).limit_denominator(1000)
         rate_hz = min(max(measured, MIN_RATE_HZ), MAX_RATE_HZ)
-        share = rate_hz * infer_wcet_s if topic.kind is TopicKind.CAMERA else Fraction(0)
-        if used and share and used + share > _GPU_SHARE:
-            device, used = device + 1, Fraction(0)
-        used += share
         base = _sensor_name(topic)
         name, number = base, 1
         while taken & {name, *_task_names(topic.kind, name)}:
             number += 1
             name = f"{base}_{number}"
         taken |= {name, *_task_names(topic.kind, name)}
-        drift_ppm = _statable_drift_ppm(topic, rate_hz)
-        device_name = f"orin-{device if share else 1}"
-        found.append(FoundSensor(name, topic, rate_hz, drift_ppm, _capture_jitter_ns(topic), device_name, share))
+        found.append(FoundSensor(name, topic, rate_hz, _statable_drift_ppm(topic, rate_hz), _capture_jitter_ns(topic)))
     return found
 
 

@@ -15,15 +15,17 @@ from rt_sched.runtime.merged_stage import last_part
 from rt_sched.units import NS_PER_S
 
 
-def system_for(argument: str | None, recording: Recording, stages: StageCatalogue) -> tuple[System, Path | None]:
+def system_for(
+    argument: str | None, recording: Recording, stages: StageCatalogue, *, host: bool = False
+) -> tuple[System, Path | None]:
     """The system of the file that the user named, or the one that `init` would write for the recording.
 
-    Raises ConfigError with every problem of the file.
+    `host`: for cores of this one. Raises ConfigError with every problem of the file.
     """
     if argument is not None:
         path = resolve(argument)
         return load_system(path, stages=stages), path
-    text = system_text_for(recording)
+    text = system_text_for(recording, host=host)
     return load_system_text(text, file_name=f"(made from {recording.path})", base_dir=Path.cwd(), stages=stages), None
 
 

@@ -72,7 +72,7 @@ def prepare(request: PacedRequest, progress: Progress, stack: ExitStack, faults:
     recording = open_recording(log, salvage=request.salvage)
     stack.callback(recording.close)
     catalogue = ImportedStages()
-    declared, system_path = system_for(request.system, recording, catalogue)
+    declared, system_path = system_for(request.system, recording, catalogue, host=True)
     system = system_of_tier(declared, tier)
     mapping = map_topics(system, recording)
     policy = request.policy if request.plan else policy_of_tier(tier, request.policy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 from rt_sched.errors import DeploymentError
@@ -12,11 +13,14 @@ from rt_sched.runtime.host.affinity import allowed_cores
 def host_cores(system: System, plan: Plan) -> list[int]:
     """The host core of each processor of the plan. Raises DeploymentError where the file deploys it nowhere."""
     deployed = {one.pe: one.cores for one in system.deployments}
-    lacking = sorted({f"{p.device}.{p.pe}" for p in plan.processors if (p.device, p.pe) not in deployed})
+    lacking = Counter(f"{p.device}.{p.pe}" for p in plan.processors if (p.device, p.pe) not in deployed)
     if lacking:
+        listed = ", ".join(name if count == 1 else f"{name} ({count} cores)" for name, count in sorted(lacking.items()))
+        example = min(lacking, key=lambda name: (lacking[name], name))
         raise DeploymentError(
-            f"system {system.name} does not say which host cores stand for {', '.join(lacking)}; "
-            f"add them to its section deploy, such as deploy: {{{lacking[0]}: [0]}}"
+            f"system {system.name} does not say which host cores stand for {listed}; add them to its section deploy, "
+            f"one for each core, such as deploy: {{{example}: {list(range(lacking[example]))}}}, "
+            f"or let rt-sched init --host write a system for this host"
         )
     cores = [deployed[p.device, p.pe][p.core] for p in plan.processors]
     strange = sorted(set(cores) - allowed_cores())
