@@ -94,6 +94,10 @@ class BlockRecording(ABC):
         return self._path
 
     @property
+    def files(self) -> Sequence[str]:
+        return (self._path,)
+
+    @property
     def topics(self) -> Sequence[TopicInfo]:
         """By name. Counts come from the file's own statistics until the messages have been counted."""
         if self._index is None and not self._declared_complete():

@@ -56,6 +56,10 @@ class Rosbag2SqliteRecording:
         return self._path
 
     @property
+    def files(self) -> Sequence[str]:
+        return (self._path,)
+
+    @property
     def damage(self) -> str | None:
         return self._damage
 

@@ -31,6 +31,10 @@ class RedrawnArrivals:
         return self._recording.path
 
     @property
+    def files(self) -> Sequence[str]:
+        return self._recording.files
+
+    @property
     def topics(self) -> Sequence[TopicInfo]:
         return self._recording.topics
 

@@ -86,6 +86,11 @@ class FaultedRecording:
         return self._recording.path
 
     @property
+    def files(self) -> Sequence[str]:
+        """Those of the recording."""
+        return self._recording.files
+
+    @property
     def topics(self) -> Sequence[TopicInfo]:
         """As recorded, with the number of messages that there are now."""
         counts = dict.fromkeys((topic.name for topic in self._recording.topics), 0)

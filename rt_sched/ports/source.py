@@ -50,6 +50,10 @@ class Recording(Protocol):
     @property
     def path(self) -> str: ...
     @property
+    def files(self) -> Sequence[str]:
+        """The files in which it lies; `path` itself, but where that is a folder."""
+
+    @property
     def topics(self) -> Sequence[TopicInfo]: ...
     @property
     def damage(self) -> str | None:

@@ -105,7 +105,7 @@ def profile(request: ProfileRequest, progress: Progress) -> dict[str, Any]:
         "system": system.name,
         "system_sha256": None if system_path is None else file_sha256(system_path),
         "log": request.log,
-        "log_sha256": file_sha256(Path(recording.path)),
+        "log_sha256": file_sha256(*map(Path, recording.files)),
         "measured_on": machine()["cpu"],
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),

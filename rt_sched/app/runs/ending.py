@@ -119,7 +119,7 @@ def write_run(
     if replayed.plan_note is not None:
         summary["notes"] = [*summary["notes"], replayed.plan_note]
     manifest = make_manifest(
-        inputs=run_inputs(asked.log, recording.path, asked.system, replayed.system_path, asked.plan),
+        inputs=run_inputs(asked.log, recording, asked.system, replayed.system_path, asked.plan),
         command=asked.command,
         options=options,
         schedule_sha256=schedule_sha256(judged.trace),

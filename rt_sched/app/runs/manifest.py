@@ -12,6 +12,7 @@ from typing import Any
 
 from rt_sched import __version__
 from rt_sched.app.runs.folder import MANIFEST_SCHEMA
+from rt_sched.ports import Recording
 
 _PACKAGES = ("numpy", "numba", "onnxruntime", "opencv-python-headless", "mcap", "rosbags")
 
@@ -38,20 +39,25 @@ def make_manifest(
 
 
 def run_inputs(
-    log: str, recording: str, system: str | None, system_path: Path | None, plan: Path | None
+    log: str, recording: Recording, system: str | None, system_path: Path | None, plan: Path | None
 ) -> list[tuple[str, Path]]:
     """The files of a replay, as given and where they lie: the recording, and system and plan where they are named."""
+    files = [Path(file) for file in recording.files]
     return [
-        (log, Path(recording)),
+        *([(log, files[0])] if len(files) == 1 else [(str(Path(log) / file.name), file) for file in files]),
         *([(system, system_path)] if system and system_path else []),
         *([(str(plan), plan)] if plan else []),
     ]
 
 
-def file_sha256(path: Path) -> str:
-    """Hash of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def file_sha256(*paths: Path) -> str:
+    """Hash of a file's bytes; of several, of all their bytes one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(2**20):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def versions() -> dict[str, str]:
