@@ -36,7 +36,7 @@ _HOST_TIMES = {
     "post": ("0.1ms", "6ms"),
     "lidar_pre": ("1ms", "20ms"),
     "cluster": ("0.5ms", "10ms"),
-    "imu": ("20us", "1ms"),
+    "imu": ("20us", "2.5ms"),
     "fuse": ("0.1ms", "35ms"),
     "understand": ("20us", "5ms"),
     "plan": ("20us", "4ms"),
