@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -341,12 +341,6 @@ class History:
             return NEVER_NS
         reached = starts[place] + executed_ns - before[place]
         return reached if reached <= ends[place] else NEVER_NS
-
-    def execution_of(self, job: int) -> Iterator[tuple[int, int, int]]:
-        """Execution slices of a job: start, end, executed time at the start."""
-        starts, ends, before, bounds = self._progress
-        for place in range(bounds[job], bounds[job + 1]):
-            yield starts[place], ends[place], before[place]
 
     @cached_property
     def _stays(self) -> tuple[list[int], list[int], list[int]]:
