@@ -6,6 +6,7 @@ takes is no part of it.
 `pytest --hypothesis-profile=search` looks at new examples each time.
 """
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ _LONGEST = (
     "cli/test_scene.py",
     "paced/test_run.py",
 )
+
+
+def pytest_configure() -> None:
+    """What a test starts hears Ctrl-C, also where the tests run in the background, which a shell makes deaf."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
